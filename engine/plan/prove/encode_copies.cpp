@@ -6,21 +6,24 @@
 
 #include "engine/plan/cost/conversion.h"
 #include "engine/plan/prove/encoding.h"
+#include "engine/plan/schedule/widths.h"
 
 namespace weft {
 
 namespace {
 
-// Positions and coordinates of one level of a converted operand, with the values below the last: as memory_plan().
-double level_bytes(const AccessModel& access, const Format& operand, ModeSet above, ModeSet level) {
-  const Format format = sparse_format(operand.order(), operand.scalar);
+// Positions and coordinates of one level of a converted operand, with the values below the last: as memory_plan(). `wide`: its format
+// with compressed levels in the order of its modes. In a chain all levels but its first have no positions.
+double level_bytes(const AccessModel& access, const Format& wide, ModeSet above, ModeSet level) {
   const auto positions = [&](ModeSet modes) { return access.positions(static_cast<BoundState>(modes)); };
   double bytes = 0;
   if (access.is_sparse_at(static_cast<BoundState>(level))) {
-    bytes += (positions(above) + 1) * format.levels[0].pos_bits / 8 + positions(level) * format.levels[0].crd_bits / 8;
+    const Level& stored = wide.levels[static_cast<std::size_t>(std::countr_zero(level & ~above))];
+    if (access.walked(static_cast<BoundState>(above)) == 0) bytes += (positions(above) + 1) * stored.pos_bits / 8;
+    bytes += positions(level) * stored.crd_bits / 8;
   }
-  const bool last = level + 1 == ModeSet{1} << operand.order();
-  return bytes + (last ? positions(level) * scalar_bytes(format.scalar) : 0);
+  const bool last = level + 1 == ModeSet{1} << wide.order();
+  return bytes + (last ? positions(level) * scalar_bytes(wide.scalar) : 0);
 }
 
 }  // namespace
@@ -102,7 +105,8 @@ void Encoding::lay_out(const Converted& access, const Encoded& encoded, const st
                        Copies& copies, Sizes& sizes) {
   const TensorId tensor = encoded.way->alternative.schedule.tensors[access.access->tensor].tensor;
   const Family layouts = layouts_of(tensor);
-  const Format& stored = facts_of(encoded.way->problem.operands, tensor).format;
+  const OperandFacts& facts = facts_of(encoded.way->problem.operands, tensor);
+  const Format wide = with_widths(sparse_format(facts.format.order(), facts.format.scalar), facts.exact().extents(), facts);
   const std::vector<IndexId>& modes = access.access->indices;
   for (std::size_t option = 0; option < encoded.graph.options.size(); ++option) {
     const NestGraph::Option& chosen = encoded.graph.options[option];
@@ -124,7 +128,7 @@ void Encoding::lay_out(const Converted& access, const Encoded& encoded, const st
         solver_.clause(std::vector{!encoded.options[option], !uses[copy], found->second}, layouts);
         if (!model) continue;
         // With another dense-fill limit it may be a dense level.
-        const double bytes = level_bytes(*model, stored, above, prefix);
+        const double bytes = level_bytes(*model, wide, above, prefix);
         const auto [level, first] = copies.levels[copy].try_emplace({above, prefix, bytes});
         if (first) {
           level->second = solver_.boolean();

@@ -9,6 +9,7 @@
 
 #include "engine/plan/prove/encoding.h"
 #include "engine/plan/schedule/binding.h"
+#include "runtime/indices.h"
 #include "runtime/level_traits.h"
 
 namespace weft {
@@ -153,7 +154,8 @@ void Encoding::encode_conversions(const Encoded& encoded) {
   for (std::size_t number = 0; number < schedule.tensors.size(); ++number) {
     if (!path_of(paths, number).converts()) continue;
     const OperandFacts& facts = facts_of(encoded.way->problem.operands, schedule.tensors[number].tensor);
-    const double entry = 4.0 * static_cast<double>(facts.format.order()) + scalar_bytes(facts.format.scalar);
+    double entry = scalar_bytes(facts.format.scalar);
+    for (const std::uint64_t extent : facts.exact().extents()) entry += coordinate_bits(extent) / 8;
     sorting = std::max(sorting, 2 * facts.exact().nnz() * entry);
   }
   const double result = results_[encoded.assignment].wanted ? encoded.result : 0;

@@ -37,6 +37,10 @@ std::vector<std::uint64_t> extents_of(const ScheduledTensor& tensor, const Netwo
   return extents;
 }
 
+Format with_widths(Format format, const std::vector<std::uint64_t>& extents, const OperandFacts& operand) {
+  return weft::with_widths(std::move(format), extents, most_entries(operand));
+}
+
 Schedule with_widths(Schedule schedule, const Network& network, const std::vector<OperandFacts>& operands) {
   for (ScheduledTensor& tensor : schedule.tensors) {
     const auto facts = std::ranges::find(operands, tensor.tensor, &OperandFacts::tensor);
@@ -48,7 +52,7 @@ Schedule with_widths(Schedule schedule, const Network& network, const std::vecto
     if (tensor.role != TensorRole::intermediate && tensor.tensor >= network.tensors.size()) continue;  // check() says so
     const std::vector<std::uint64_t> extents = extents_of(tensor, network);
     if (extents.size() != tensor.format.order()) continue;  // likewise
-    tensor.format = weft::with_widths(std::move(tensor.format), extents, operand ? most_entries(*facts) : 0);
+    tensor.format = operand ? with_widths(std::move(tensor.format), extents, *facts) : weft::with_widths(std::move(tensor.format), extents);
     if (tensor.delivered && tensor.delivered->order() == extents.size()) {
       tensor.delivered = weft::with_widths(std::move(*tensor.delivered), extents);
     }
