@@ -163,6 +163,21 @@ TEST_CASE("within a memory limit the solver finds what the enumeration finds, or
   CHECK(impossible >= scaled(4));
 }
 
+// R(k) = A(k,j,i) * B(k,i) * C(i,j,k) over i beyond 32 bits, calls that pay a conversion of B, and a byte less than that needs: its
+// coordinates of 64 bits are counted, in the copy and while they are sorted, so that no answer is too large.
+TEST_CASE("a conversion is counted with the widths of its coordinates") {
+  OwnedProblem made = random_network(614, false, true);
+  constexpr std::uint64_t limit = 10107;
+  made.options.memory_limit = limit;
+  const Enumerated expected = enumerated(made);
+  REQUIRE(expected.complete);
+  const Proof proof = proven(made, {infinity, limit, effort, 1});
+  REQUIRE(proof.cheaper.size() == 1);
+  CHECK(proof.exhausted);
+  CHECK(proof.refused == 0);
+  CHECK(cheapest(proof).cost.ns == doctest::Approx(expected.ns).epsilon(1e-4));
+}
+
 // What an encoding without one of its families could answer.
 TEST_CASE("choices that break one constraint are refused by the judge") {
   std::map<std::string, std::size_t> refused;
