@@ -272,6 +272,7 @@ Expected<Replaced> BoundNetwork::State::take_operands(const std::map<std::string
 }
 
 void BoundNetwork::State::let_go() {
+  exposed_operands.let_go();
   const std::vector<ScheduledTensor>& scheduled = kernel->plan.schedule.tensors;
   for (std::uint32_t number = 0; number < scheduled.size(); ++number) {
     // As it was given it is a handle that owns nothing, and what it stood for may be gone by now.
@@ -281,7 +282,7 @@ void BoundNetwork::State::let_go() {
   }
 }
 
-Expected<bool> BoundNetwork::rebind(const std::map<std::string, Tensor>& operands, const HostMemory& host) {
+Expected<bool> BoundNetwork::rebind_levels(const std::map<std::string, Tensor>& operands, const HostMemory& host) {
   State& state = *state_;
   if (host.scratch.data() != state.lent.data() || host.scratch.size() != state.lent.size()) return false;
   for (TensorId tensor = 0; tensor < state.kernel->given.tensors.size(); ++tensor) {
@@ -329,8 +330,8 @@ Expected<bool> BoundNetwork::rebind(const std::map<std::string, Tensor>& operand
   return true;
 }
 
-Expected<BoundNetwork> CompiledNetwork::bind(const std::map<std::string, Tensor>& operands, const Resources& resources,
-                                          bool deterministic, const HostMemory& host) const {
+Expected<BoundNetwork> CompiledNetwork::bind_levels(const std::map<std::string, Tensor>& operands, const Resources& resources,
+                                                    bool deterministic, const HostMemory& host) const {
   const auto other = other_extents(state_->given, operands);
   if (!other) return std::unexpected(other.error());
   if (!other->extents.empty()) {

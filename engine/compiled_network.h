@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "engine/codegen/codegen.h"
 #include "engine/jit/jit.h"
 #include "engine/lower/lower.h"
+#include "engine/network/exposure.h"
 #include "engine/plan/plan.h"
 #include "runtime/dense.h"
 #include "weft/stage.h"
@@ -73,6 +75,11 @@ struct LayoutCounters {
   std::uint64_t refilled = 0;  ///< values gathered
 };
 
+class CompiledNetwork;
+
+/// Makes the kernel that takes the place of one over exposed levels, for operands that it does not fit, and why not.
+using PlainKernel = std::function<Expected<CompiledNetwork>(const std::map<std::string, Tensor>&, const std::string&)>;
+
 /// Immutable, shareable between threads; outlives its engine.
 class CompiledNetwork {
  public:
@@ -98,12 +105,21 @@ class CompiledNetwork {
   Expected<BoundNetwork> bind(const std::map<std::string, Tensor>& operands, const Resources& resources,
                               bool deterministic, const HostMemory& host = {}) const;
 
+  /// The same code, which takes operands, and hands over results, as a network with layouts has them: this one is compiled
+  /// for its levels (network/exposure.h).
+  CompiledNetwork over(std::shared_ptr<const Exposure> exposure, PlainKernel plain) const;
+  /// What it is compiled over; null: the tensors as they are.
+  const Exposure* exposure() const;
+
  private:
   friend class Pipeline;
   friend class BoundNetwork;
   friend Expected<SavedNetwork> saved(const CompiledNetwork& network);
   struct State;
   explicit CompiledNetwork(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  /// Binds the tensors of `network()` itself.
+  Expected<BoundNetwork> bind_levels(const std::map<std::string, Tensor>& operands, const Resources& resources, bool deterministic,
+                                     const HostMemory& host) const;
   const State& state() const { return *state_; }
   std::shared_ptr<const State> state_;
 };
@@ -155,6 +171,8 @@ class BoundNetwork {
   friend class CompiledNetwork;
   struct State;
   std::shared_ptr<const ComputedPattern> computed_pattern(const std::string& result) const;
+  Expected<bool> rebind_levels(const std::map<std::string, Tensor>& operands, const HostMemory& host);
+  Expected<std::map<std::string, Tensor>> level_results();
   explicit BoundNetwork(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };

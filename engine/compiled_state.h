@@ -12,6 +12,7 @@
 
 #include "engine/chunks.h"
 #include "engine/compiled_network.h"
+#include "engine/exposed.h"
 #include "engine/run_progress.h"
 #include "runtime/appended.h"
 #include "runtime/hashed_memory.h"
@@ -33,6 +34,8 @@ struct CompiledNetwork::State {
   std::vector<bool> finite;
   /// The kernel for a network of perhaps other extents and tensors of which something does not hold, and what does not.
   std::function<Expected<CompiledNetwork>(const Network&, const std::map<std::string, Tensor>&, const std::string&)> generalise;
+  std::shared_ptr<const Exposure> exposure = nullptr;  ///< of operands and results; null: they are as the network has them
+  PlainKernel plain = {};                              ///< where there is one
 };
 
 /// A result or intermediate of one nest that every reduction slot but the first adds into a copy of its own.
@@ -110,6 +113,10 @@ struct alignas(spread_bytes) BoundNetwork::State {
   bool handed_over = false;                        ///< that is done for the last run
   std::vector<Scaling> asked;   ///< by position in Schedule::tensors: of results in memory of the host
   std::vector<Scaling> scaled;  ///< likewise: as far as kernels do it, who add to what is there, times beta
+  std::shared_ptr<const CompiledNetwork::State> over_levels;  ///< the kernel that was bound, if it has an exposure
+  ExposedOperands exposed_operands;                           ///< as it reads them
+  std::map<std::string, Format> given_formats;                ///< of the operands it was bound to
+  std::map<std::string, HostOutput> exposed_outputs;          ///< memory of the host that is no result's as it is computed
   std::map<std::string, Tensor> operands;  ///< where some change and are not lent: as the host gave them
   HostMemory host;                         ///< likewise
   std::set<std::uint32_t> absent;  ///< of this run: intermediates of order 0 into which nothing was accumulated, by position
@@ -126,6 +133,8 @@ struct alignas(spread_bytes) BoundNetwork::State {
   Expected<void> lent_suffices() const;
   /// A result or intermediate as a run finds it, dense intermediates in the host's memory where it has lent some.
   Expected<Tensor> made_or_lent(std::uint32_t number);
+  /// What is left of the host's memory for results when that of exposed ones is taken out.
+  Expected<HostMemory> without_exposed(const HostMemory& from);
   /// Takes the operands, laid out as the schedule says; tells which are others than before.
   Expected<Replaced> take_operands(const std::map<std::string, Tensor>& given, const HostMemory& from);
   /// Tells which results have the pattern of an operand as it was given.

@@ -25,7 +25,7 @@ Expected<std::string> text_of(const CompiledNest& nest, Stage stage, const Targe
 Expected<std::string> CompiledNetwork::explain(Stage stage) const {
   const State& kernel = *state_;
   switch (stage) {
-    case Stage::network: return print(kernel.given) + "\n";
+    case Stage::network: return print(kernel.exposure ? kernel.exposure->given : kernel.given) + "\n";
     case Stage::schedule: return print(kernel.plan.schedule, kernel.network);
     case Stage::tree: return print_trees(kernel.plan.schedule, kernel.network) + "\n";
     default: break;

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "engine/assumptions.h"
+#include "engine/exposed.h"
+#include "engine/network/extents.h"
 #include "engine/plan/search/finiteness.h"
 #include "engine/trace.h"
 #include "runtime/layouts.h"
@@ -66,6 +69,47 @@ Expected<CompiledNetwork> Fallback::operator()(const Network& network, const std
   const auto another = plan_by_need(known, network, wanted.planned.machine, planned);
   if (!another) return std::unexpected(another.error());
   return pipeline_.compile(network, *another, known, count_, wanted);
+}
+
+PlainFallback::PlainFallback(Pipeline pipeline, Network given, PlanOptions planned, CompileFor made_for, bool count)
+    : pipeline_(std::move(pipeline)), given_(std::move(given)), planned_(std::move(planned)), made_for_(std::move(made_for)), count_(count) {
+  made_for_.tensors = nullptr;  // nothing is baked in, and they may be gone by then
+  made_for_.grade = Specialization::generic;
+  made_for_.from = CodeFrom::anywhere;
+}
+
+Expected<CompiledNetwork> PlainFallback::operator()(const std::map<std::string, Tensor>& operands, const std::string& why) const {
+  pipeline_.fell_back();
+  const EngineOptions& options = pipeline_.options();
+  const auto other = other_extents(given_, operands);
+  if (!other) return std::unexpected(other.error());
+  auto network = other->extents.empty() ? Expected<Network>(given_) : with_extents(given_, other->extents);
+  if (!network) return std::unexpected(network.error());
+  std::map<std::string, const Tensor*> stored;
+  for (const auto& [name, tensor] : operands) stored.emplace(name, &tensor);
+  const auto exposure = exposed(*network, stored_as(*network, stored, planned_), Exposing::none);
+  std::map<std::string, Tensor> plain;
+  for (TensorId tensor = 0; tensor < network->tensors.size(); ++tensor) {
+    const std::string& name = network->tensors[tensor].name;
+    const auto given = operands.find(name);
+    if (network->tensors[tensor].is_result || given == operands.end()) continue;
+    auto read = exposure ? read_operand(*exposure, tensor, given->second, false, options.resources)
+                         : Expected<ReadOperand>(ReadOperand{given->second, true, LayoutOrigin::given});
+    if (!read) return std::unexpected(read.error());
+    plain.emplace(name, std::move(read->tensor));
+  }
+  std::vector<OperandFacts> known = vouched_for(pipeline_.facts(*network, plain, {}), *network, made_for_.assume_finite);
+  CompileFor wanted = made_for_;
+  wanted.planned = exposure ? in_exposed_formats(planned_, *exposure) : planned_;
+  const auto plan = plan_by_need(known, *network, wanted.planned.machine, [&] { return pipeline_.plan(*network, known, wanted.planned); });
+  if (!plan) return std::unexpected(plan.error());
+  if (options.trace) {
+    options.trace(fmt::format("{} # bind: {}; a kernel over plain copies takes the place",
+                              command_line(*network, known, plan->schedule, options), why));
+  }
+  auto compiled = pipeline_.compile(*network, *plan, known, count_, wanted);
+  if (!compiled || !exposure) return compiled;
+  return compiled->over(std::make_shared<const Exposure>(*exposure), *this);
 }
 
 }  // namespace weft

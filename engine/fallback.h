@@ -32,4 +32,21 @@ class Fallback {
   CompileFor made_for_;
 };
 
+/// The kernel that reads layouts through plain copies, for operands that one over their levels does not fit. Thread safe; keeps the
+/// pipeline alive.
+class PlainFallback {
+ public:
+  /// `planned`: with the formats of results as they were asked for. `count`: its loops are counted.
+  PlainFallback(Pipeline pipeline, Network given, PlanOptions planned, CompileFor made_for, bool count);
+  /// `why` is traced. Errors as of laid_out(), Pipeline::plan and compile.
+  Expected<CompiledNetwork> operator()(const std::map<std::string, Tensor>& operands, const std::string& why) const;
+
+ private:
+  Pipeline pipeline_;
+  Network given_;
+  PlanOptions planned_;
+  CompileFor made_for_;
+  bool count_;
+};
+
 }  // namespace weft

@@ -63,8 +63,9 @@ void append_format_key(std::string& key, const Format& format) {
     key += static_cast<char>(stored.pos_bits);
     key += static_cast<char>(stored.crd_bits);
     key += static_cast<char>((stored.strided ? 1 : 0) | (stored.joined ? 2 : 0));
-    append(key, format.mode_order[level]);
+    if (!format.layout) append(key, format.mode_order[level]);
   }
+  if (format.layout) key += format.text();
 }
 
 void append_operand_key(std::string& key, const Tensor& tensor, bool by_pattern, const Resources& resources) {
@@ -76,11 +77,12 @@ void append_operand_key(std::string& key, const Tensor& tensor, bool by_pattern,
   {
     const Part part(key);
     for (const std::uint64_t extent : tensor.extents()) append(key, extent);
+    for (const std::uint64_t extent : tensor.level_extents()) append(key, extent);
   }
   {
     const Part part(key);
     PatternFacts* const facts = TensorParts::pattern_facts(tensor);
-    if (!format.all_dense() && by_pattern && facts != nullptr) {
+    if (!format.all_dense() && (by_pattern || format.layout) && facts != nullptr) {
       append(key, facts->number);
     } else if (!format.all_dense()) {
       const auto figures = facts ? facts->digest([&] { return pattern_figures(tensor, resources); }) : pattern_figures(tensor, resources);

@@ -176,7 +176,9 @@ void BoundNetwork::State::note_patterns() {
   patterns.clear();
   for (const ScheduledTensor& result : kernel->plan.schedule.tensors) {
     if (result.role != TensorRole::result || !has_pattern_as_given(result)) continue;
-    patterns[result.name] = kernel->network.tensors[kernel->plan.schedule.tensors[*result.like].tensor].name;
+    const std::string& operand = kernel->network.tensors[kernel->plan.schedule.tensors[*result.like].tensor].name;
+    if (over_levels && !exposed_operands.as_given(operand)) continue;
+    patterns[result.name] = operand;
   }
 }
 
@@ -302,7 +304,7 @@ Expected<void> BoundNetwork::State::write_out(const ScheduledTensor& result, con
   return write_dense(as_row(*stored), as_row(memory), resources, result.name, scaling);
 }
 
-Expected<std::map<std::string, Tensor>> BoundNetwork::results() {
+Expected<std::map<std::string, Tensor>> BoundNetwork::level_results() {
   std::map<std::string, Tensor> results;
   State& state = *state_;
   const Schedule& schedule = state.kernel->plan.schedule;

@@ -13,7 +13,7 @@ int32_t weft_statistics_create(const char* format, const uint64_t* extents, doub
     if (auto there = given(format, "format"); !there) return std::unexpected(there.error());
     auto parsed = parse_format(format);
     if (!parsed) return std::unexpected(std::move(parsed.error()));
-    if (auto known = known_to_kernels(*parsed, "the format"); !known) return std::unexpected(known.error());
+    if (auto known = known_without_tensors(*parsed, "the format"); !known) return std::unexpected(known.error());
     if (parsed->order() > 0) {
       if (auto there = given(extents, "extents"); !there) return std::unexpected(there.error());
     }

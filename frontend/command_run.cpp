@@ -181,7 +181,6 @@ Expected<void> add_format(const std::string& text, EvaluateOptions& evaluate) {
   }
   auto format = parse_format(std::string_view(text).substr(colon + 1));
   if (!format) return fail(format.error().kind, fmt::format("--format {}: {}", text, format.error().message));
-  if (auto known = known_to_kernels(*format, name); !known) return known;
   evaluate.formats[name] = std::move(*format);
   return {};
 }

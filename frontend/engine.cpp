@@ -286,6 +286,7 @@ Expected<Kernel> Engine::load_file(const std::string& path, const Cancellation* 
 Expected<std::string> Kernel::save() const {
   if (!state_) return input_error(empty_kernel);
   return guarded({"saving a kernel"}, [&]() -> Expected<std::string> {
+    if (state_->code.exposure() != nullptr) return unsupported("a kernel over tensors with layouts is not saved: compile it where it runs");
     auto network = saved(state_->code);
     if (!network) return std::unexpected(network.error());
     return packed({*state_->request, std::move(*network)}, state_->environment);

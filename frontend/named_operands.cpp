@@ -28,10 +28,10 @@ Statistics told_in(const Statistics& known, Format format) {
 
 }  // namespace
 
-Expected<void> known_to_kernels(const Format& format, std::string_view name) {
+Expected<void> known_without_tensors(const Format& format, std::string_view name) {
   if (!format.layout) return {};
   return fail(ErrorKind::unsupported, ErrorCode::option, name,
-              fmt::format("{} in the layout {}: kernels do not know layouts yet, a tensor in one is converted to a plain format before, "
+              fmt::format("{} in the layout {}: figures alone do not tell how its levels are filled; give the tensor, or a plain format "
                           "such as ds",
                           name, format.text()));
 }
@@ -39,7 +39,6 @@ Expected<void> known_to_kernels(const Format& format, std::string_view name) {
 Expected<NamedFacts> named_facts(const Tensors& tensors, const Resources& resources) {
   NamedFacts facts;
   for (const auto& [name, tensor] : tensors) {
-    if (auto known = known_to_kernels(tensor.format(), name); !known) return std::unexpected(known.error());
     if (auto valid = verify_once(tensor, resources, name); !valid) return std::unexpected(valid.error());
     facts.emplace(name, operand_facts(tensor, resources));
   }
@@ -54,9 +53,10 @@ Expected<NamedFacts> in_pinned_formats(NamedFacts operands, const std::map<std::
     const Format given = operand.statistics.format();
     Format format = pinned->second;
     format.scalar = given.scalar;
-    if (format.text() == given.text() || format.order() != given.order()) continue;
+    if (format.text() == given.text() || format.modes() != given.modes()) continue;
     converted.push_back(fmt::format("{} from {} to {}", name, given.text(), format.text()));
     if (operand.stored == nullptr) {
+      if (auto known = known_without_tensors(format, name); !known) return std::unexpected(known.error());
       operand = operand_facts(told_in(operand.statistics, format));
       continue;
     }

@@ -6,6 +6,8 @@
 #include <bit>
 #include <set>
 
+#include "engine/exposed.h"
+#include "engine/fallback.h"
 #include "engine/plan/estimate/count_joins.h"
 #include "engine/plan/explain/explain_sparse.h"
 #include "engine/plan/explain/explanation.h"
@@ -90,8 +92,6 @@ class Preparation {
       stages_.push_back(*stage);
     }
     report().threads = resources().threads.available();
-    for (const auto& [name, format] : options_.formats)
-      if (auto known = known_to_kernels(format, name); !known) return std::unexpected(known.error());
     auto network = resolved(text, names);
     if (!network) return std::unexpected(network.error());
     prepared_.network = std::move(*network);
@@ -212,6 +212,49 @@ class Preparation {
     return {};
   }
 
+  /// Whether what the exposure multiplies zeros with that stand beyond an extent is finite.
+  bool is_finite_beyond(const Exposure& exposure) const {
+    return std::ranges::all_of(exposure.finite, [&](TensorId tensor) {
+      const TensorDeclaration& declared = exposure.given.tensors[tensor];
+      if (declared.is_result || vouched_for_.contains(declared.name)) return !declared.is_result;
+      const Tensor* const stored = stored_.at(declared.name).stored;
+      return stored != nullptr && finite_values(*stored, resources().threads);
+    });
+  }
+
+  /// Where tensors stand in layouts, the network over their levels, which is planned and compiled instead.
+  Expected<void> expose(Network& network, PlanOptions& plan_options) {
+    std::map<std::string, const Tensor*> tensors;
+    for (const auto& [name, operand] : stored_) {
+      if (operand.stored == nullptr) {
+        if (auto known = known_without_tensors(operand.format, name); !known) return known;
+        continue;
+      }
+      tensors.emplace(name, operand.stored);
+    }
+    const std::vector<StoredAs> stored = stored_as(network, tensors, plan_options);
+    std::optional<Exposure> exposure;
+    for (const Exposing exposing : {Exposing::all, Exposing::whole_blocks}) {
+      exposure = exposed(network, stored, exposing);
+      if (!exposure) return {};
+      if (is_finite_beyond(*exposure)) break;
+    }
+    for (TensorId tensor = 0; tensor < network.tensors.size(); ++tensor) {
+      const std::string& name = network.tensors[tensor].name;
+      if (network.tensors[tensor].is_result || !exposure->tensors[tensor].read_in || !tensors.contains(name)) continue;
+      auto read = read_operand(*exposure, tensor, *tensors.at(name), changes(name), resources().with(cancellation_));
+      if (!read) return std::unexpected(read.error());
+      if (read->origin != LayoutOrigin::given)
+        converted_.push_back(fmt::format("{} from {} to {}", name, tensors.at(name)->format().text(), exposure->tensors[tensor].read_in->text()));
+      const Tensor& kept = levels_[name] = std::move(read->tensor);
+      stored_.at(name) = operand_facts(kept, resources());
+    }
+    plan_options = in_exposed_formats(std::move(plan_options), *exposure);
+    network = exposure->network;
+    prepared_.exposure = std::make_shared<const Exposure>(std::move(*exposure));
+    return {};
+  }
+
   Expected<Plan> planned(Network& network) {
     std::map<std::string, bool> pinned;
     if (auto choice = left_to_choose(); !choice) return std::unexpected(choice.error());
@@ -236,9 +279,9 @@ class Preparation {
         refused.error().operand = name;
         return refused;
       }
-      if (declared->extents.size() != format.order()) {
+      if (declared->extents.size() != format.modes()) {
         return fail(ErrorKind::input, ErrorCode::order, name,
-                    fmt::format("the format of {} has {} levels, but {} has {} modes", name, format.order(), name,
+                    fmt::format("the format of {} has {} {}, but {} has {} modes", name, format.modes(), format.layout ? "modes" : "levels", name,
                                 declared->extents.size()));
       }
       if (!declared->is_result) {
@@ -287,6 +330,8 @@ class Preparation {
     }
     spread_scalars(network, plan_options);
     given_ = network;
+    asked_ = plan_options;
+    if (auto done = expose(network, plan_options); !done) return std::unexpected(done.error());
     for (const TensorId tensor : unneeded(network, plan_options)) report().not_computed.push_back(network.tensors[tensor].name);
     if (!options_.tree.empty()) {
       auto pinned_network = with_pinned_trees(network, options_.tree, plan_options);
@@ -352,8 +397,10 @@ class Preparation {
       explained.calibrated = !pipeline_.options().calibration.empty();
       report().predicted_ms = explained.of_this_run.ns * 1e-6;
       report().explanation = explain(*plan, explained, network, plan_options);
+      if (prepared_.exposure && !prepared_.exposure->definitions.empty())
+        report().explanation += fmt::format("planned over the levels of layouts, with {}\n", fmt::join(prepared_.exposure->definitions, ", "));
       if (!converted_.empty())
-        report().explanation += fmt::format("converted before the run, as their layouts are pinned: {}\n", fmt::join(converted_, "; "));
+        report().explanation += fmt::format("converted before the run, as layouts are pinned: {}\n", fmt::join(converted_, "; "));
       if (options_.why) {
         const auto relaxing = Clock::now();
         explained.constraints = binding_constraints(*plan, Problem{network, facts, plan_options}, weft::plan);
@@ -399,7 +446,7 @@ class Preparation {
 
   /// The operand, and its mode, that gives a mode of a result its extent; through the results of earlier assignments.
   OperandMode operand_mode(TensorId tensor, std::uint32_t mode) const {
-    const Network& network = prepared_.network;
+    const Network& network = given_;
     const TensorDeclaration& declared = network.tensors[tensor];
     if (!declared.is_result) return {declared.name, mode};
     for (const Assignment& assignment : network.assignments) {
@@ -416,6 +463,17 @@ class Preparation {
     return {};
   }
 
+  Format format_of_result(const ScheduledTensor& scheduled) const {
+    const Format& computed = scheduled.delivered ? *scheduled.delivered : scheduled.format;
+    if (!prepared_.exposure) return computed;
+    const Format* like = nullptr;
+    if (scheduled.like) {
+      const ScheduledTensor& operand = prepared_.plan.schedule.tensors[*scheduled.like];
+      like = &operands_.at(given_.tensors[operand.tensor].name).format;
+    }
+    return format_handed_over(*prepared_.exposure, scheduled.tensor, computed, like);
+  }
+
   /// What is known of the results before a run.
   void tell_results() {
     for (const ScheduledTensor& scheduled : prepared_.plan.schedule.tensors) {
@@ -424,8 +482,8 @@ class Preparation {
       }
       if (scheduled.role != TensorRole::result) continue;
       ResultReport& result = report().results[scheduled.name];
-      result.extents = prepared_.network.tensors[scheduled.tensor].extents;
-      const Format& handed_over = scheduled.delivered ? *scheduled.delivered : scheduled.format;
+      result.extents = given_.tensors[scheduled.tensor].extents;
+      const Format handed_over = format_of_result(scheduled);
       result.format = result_format(handed_over);
       result.scalar = weft::name(handed_over.scalar);
       for (std::size_t mode = 0; mode < result.extents.size(); ++mode) {
@@ -490,6 +548,10 @@ class Preparation {
     auto code = saved_ ? pipeline_.restored(prepared_.network, prepared_.plan, prepared_.facts, *saved_, wanted)
                        : pipeline_.compile(prepared_.network, prepared_.plan, prepared_.facts, false, wanted);
     if (!code) return std::unexpected(code.error());
+    if (prepared_.exposure) {
+      prepared_.plain = PlainFallback(pipeline_, given_, asked_, wanted, false);
+      code = code->over(prepared_.exposure, prepared_.plain);
+    }
     const CompiledNetwork& kernel = prepared_.code.emplace(std::move(*code));
     report().phases.lower = kernel.phases().lower;
     report().phases.generate = kernel.phases().generate;
@@ -520,7 +582,9 @@ class Preparation {
   Tensors layouts_;  // of operands that come in another format than the one that is pinned
   std::vector<std::string> converted_;
   NamedFacts stored_;  // as planning sees them
-  Network given_;  // without the trees that --tree pins
+  Network given_;      // without the trees that --tree pins, and as the tensors stand
+  PlanOptions asked_;  // of that
+  Tensors levels_;     // of operands with layouts, and what meets them
   std::set<std::string> vouched_for_;  // operands that are said to be finite
   Prepared prepared_;
 };

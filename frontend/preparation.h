@@ -21,6 +21,8 @@ struct Prepared {
   PlanOptions plan_options;
   Plan plan;
   std::optional<CompiledNetwork> code;  ///< none where the options want none
+  std::shared_ptr<const Exposure> exposure;  ///< where tensors stand in layouts; then `network` is over their levels
+  PlainKernel plain;                         ///< for operands that `code` does not fit
   Report report;
 };
 

@@ -28,11 +28,13 @@ std::uint64_t RunOperands::next_stamp() { return next_number<RunOperands>(); }
 Expected<void> RunOperands::verify(const Resources& resources) const {
   if (verified.load(std::memory_order_acquire)) return {};
   for (const auto& [name, tensor] : tensors) {
-    if (auto usable = known_to_kernels(tensor.format(), name); !usable) return usable;
     if (auto right = verify_once(tensor, resources, name); !right) return right;
   }
   for (const auto& [name, output] : host.outputs) {
-    if (auto usable = known_to_kernels(output.memory.format(), name); !usable) return usable;
+    if (output.memory.format().layout)
+      return fail(ErrorKind::unsupported, ErrorCode::option, name,
+                  fmt::format("the memory for {} has the layout {}: results are written into plain formats", name,
+                              output.memory.format().text()));
     if (auto right = verify_once(output.memory, resources, name); !right) return right;
     if (repeats_elements(output.memory))
       return fail(ErrorKind::input, ErrorCode::sizes, name,

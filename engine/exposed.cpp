@@ -1,0 +1,307 @@
+#include "engine/exposed.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "engine/assumptions.h"
+#include "engine/compiled_state.h"
+#include "runtime/dense.h"
+#include "runtime/indices.h"
+#include "runtime/level_tensor.h"
+#include "runtime/level_traits.h"
+#include "runtime/tensor_facts.h"
+
+namespace weft {
+namespace {
+
+std::uint64_t product(const std::vector<std::uint64_t>& extents) {
+  return std::accumulate(extents.begin(), extents.end(), std::uint64_t{1}, std::multiplies<>());
+}
+
+/// Part of the bytes, kept alive by what keeps all of them alive.
+Buffer first_bytes(const Buffer& all, std::uint64_t begin, std::uint64_t bytes) {
+  const Buffer part = Buffer::borrow(all.as<const std::byte>().data() + begin, bytes);
+  return all.borrowed() ? part : part.owned_by(std::make_shared<Buffer>(all));
+}
+
+/// The elements of a dense tensor over the parts of its modes: a view with strides, where the extents are what the parts make up.
+Tensor dense_view(const Tensor& given, const std::vector<ModePart>& parts, const std::vector<std::uint64_t>& extents) {
+  const std::vector<std::uint64_t> strides = strides_by_mode(given);
+  TensorArrays view;
+  view.format = dense_format(parts.size(), given.format().scalar);
+  view.extents = extents;
+  view.levels.resize(parts.size());
+  view.offset = given.offset();
+  view.values = given.values();
+  for (std::size_t level = 0; level < parts.size(); ++level) {
+    view.format.levels[level].strided = true;
+    view.levels[level].stride = strides[parts[level].mode] * parts[level].divisor;
+  }
+  Tensor strided = made(view);
+  const Format packed = dense_format(parts.size(), given.format().scalar);
+  if (!is_packed(strided, packed)) return strided;
+  const std::uint64_t bytes = scalar_bytes(packed.scalar);
+  view.format = packed;
+  for (LevelArrays& level : view.levels) level.stride = 0;
+  view.values = first_bytes(given.values(), given.offset() * bytes, product(extents) * bytes);
+  view.offset = 0;
+  return made(std::move(view));
+}
+
+/// The modes as given over a dense tensor of their parts: a view with strides. False: neighbours of a mode do not lie at one distance.
+std::optional<Tensor> window(const Tensor& levels, const std::vector<ModePart>& parts, const std::vector<std::uint64_t>& extents) {
+  const std::vector<std::uint64_t> distances = strides_by_mode(levels);
+  TensorArrays view;
+  view.format = dense_format(extents.size(), levels.format().scalar);
+  view.extents = extents;
+  view.levels.resize(extents.size());
+  view.values = levels.values();
+  view.offset = levels.offset();
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    if (parts[part].divisor == 1) view.levels[parts[part].mode].stride = distances[part];
+  }
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    if (distances[part] != view.levels[parts[part].mode].stride * parts[part].divisor) return std::nullopt;
+  }
+  for (Level& level : view.format.levels) level.strided = true;
+  return made(std::move(view));
+}
+
+Expected<ReadOperand> read_dense(const Tensor& given, const std::vector<ModePart>& parts, const std::vector<std::uint64_t>& extents,
+                                 const Resources& resources, const std::string& name) {
+  bool whole = true;
+  std::vector<std::uint64_t> covered(given.order(), 1);
+  for (std::size_t level = 0; level < parts.size(); ++level) covered[parts[level].mode] *= extents[level];
+  for (std::size_t mode = 0; mode < covered.size(); ++mode) whole = whole && covered[mode] == given.extents()[mode];
+  if (whole) return ReadOperand{dense_view(given, parts, extents), true, LayoutOrigin::given};
+  auto padded = dense_zeros(extents, dense_format(extents.size(), given.format().scalar), resources, name);
+  if (!padded) return std::unexpected(padded.error());
+  const auto inside = window(*padded, parts, given.extents());
+  if (!inside) return internal_error(fmt::format("the parts of {} do not lie side by side", name));
+  if (auto written = write_dense(given, *inside, resources, name); !written) return std::unexpected(written.error());
+  return ReadOperand{std::move(*padded), false, LayoutOrigin::made};
+}
+
+/// 0, 1, … below every position above.
+Expected<Buffer> counted_coordinates(const Buffer& pos, unsigned pos_bits, unsigned crd_bits, const Resources& resources,
+                                     std::string_view name) {
+  Expected<Buffer> crd = Buffer();
+  with_width(pos_bits, [&]<class Pos>(Pos) {
+    const auto ends = pos.as<const Pos>();
+    const std::uint64_t count = ends.empty() ? 0 : ends.back();
+    crd = Buffer::allocate(count * (crd_bits / 8), resources.memory, name);
+    if (!crd) return;
+    with_width(crd_bits, [&]<class Crd>(Crd) {
+      const auto to = crd->as<Crd>();
+      for (std::size_t parent = 0; parent + 1 < ends.size(); ++parent)
+        for (std::uint64_t n = ends[parent]; n < ends[parent + 1]; ++n) to[n] = static_cast<Crd>(n - ends[parent]);
+    });
+  });
+  return crd;
+}
+
+/// The levels as a plain tensor; lengths become coordinates, which kernels read.
+Expected<Tensor> plain_levels(const Tensor& stored, const Resources& resources, const std::string& name) {
+  auto levels = level_tensor(stored, resources, name);
+  if (!levels) return levels;
+  if (std::ranges::none_of(levels->format().levels, [](const Level& level) { return has_lengths(level.kind); })) return levels;
+  TensorArrays arrays = levels->arrays();
+  for (std::size_t level = 0; level < arrays.order(); ++level) {
+    Level& kind = arrays.format.levels[level];
+    if (!has_lengths(kind.kind)) continue;
+    kind.kind = LevelKind::compressed;
+    kind.crd_bits = static_cast<std::uint8_t>(coordinate_bits(arrays.extents[level]));
+    auto crd = counted_coordinates(arrays.levels[level].pos, kind.pos_bits, kind.crd_bits, resources, name);
+    if (!crd) return std::unexpected(crd.error());
+    arrays.levels[level].crd = std::move(*crd);
+  }
+  return made(std::move(arrays));
+}
+
+/// The same arrays, which somebody else keeps alive.
+Tensor unowned_arrays(const Tensor& tensor) {
+  const auto borrowed = [](Buffer& buffer) {
+    if (buffer.size_bytes() > 0) buffer = Buffer::borrow(buffer.data(), buffer.size_bytes());
+  };
+  TensorArrays arrays = tensor.arrays();
+  borrowed(arrays.values);
+  for (LevelArrays& level : arrays.levels) {
+    borrowed(level.pos);
+    borrowed(level.crd);
+  }
+  return made(std::move(arrays));
+}
+
+/// The plain format of the modes as given that a sparse result over their parts is handed over in.
+Format plain_modes(const std::vector<ModePart>& parts, const Format& computed, std::size_t modes) {
+  Format format = dense_format(modes, computed.scalar);
+  if (computed.all_dense()) return format;
+  for (std::size_t level = 0; level < computed.order(); ++level) {
+    const ModePart& part = parts[computed.mode_order[level]];
+    if (!is_dense(computed.levels[level].kind)) format.levels[part.mode].kind = LevelKind::compressed;
+  }
+  // Below the first mode a dense level would store what is absent.
+  for (std::size_t mode = 1; mode < modes; ++mode) format.levels[mode].kind = LevelKind::compressed;
+  return format;
+}
+
+std::vector<ModePart> stored_parts(const std::vector<ModePart>& parts, const Format& format) {
+  std::vector<ModePart> stored;
+  for (const std::uint32_t mode : format.mode_order) stored.push_back(parts[mode]);
+  return stored;
+}
+
+}  // namespace
+
+std::vector<StoredAs> stored_as(const Network& network, const std::map<std::string, const Tensor*>& operands, const PlanOptions& options) {
+  std::vector<StoredAs> stored(network.tensors.size());
+  const auto number = [&](const std::string& name) {
+    return static_cast<TensorId>(std::ranges::find(network.tensors, name, &TensorDeclaration::name) - network.tensors.begin());
+  };
+  for (TensorId tensor = 0; tensor < stored.size(); ++tensor) {
+    const TensorDeclaration& declared = network.tensors[tensor];
+    if (!declared.is_result) {
+      const auto operand = operands.find(declared.name);
+      if (operand != operands.end()) stored[tensor] = {operand->second->format(), operand->second->level_extents()};
+      continue;
+    }
+    if (const auto asked = options.result_formats.find(declared.name); asked != options.result_formats.end())
+      stored[tensor].format = asked->second;
+    if (const auto like = options.result_patterns.find(declared.name); like != options.result_patterns.end())
+      stored[tensor].like = number(like->second);
+  }
+  return stored;
+}
+
+PlanOptions in_exposed_formats(PlanOptions options, const Exposure& exposure) {
+  for (TensorId tensor = 0; tensor < exposure.tensors.size(); ++tensor) {
+    const TensorDeclaration& declared = exposure.network.tensors[tensor];
+    if (!declared.is_result || !options.result_formats.contains(declared.name)) continue;
+    // A result that was asked for stays one, whatever its format is there.
+    options.results.insert(declared.name);
+    if (const auto computed = exposure.computed_in(tensor)) options.result_formats[declared.name] = *computed;
+  }
+  return options;
+}
+
+Format format_handed_over(const Exposure& exposure, TensorId result, const Format& computed, const Format* like) {
+  const ExposedTensor& exposed = exposure.tensors[result];
+  if (exposed.handed_over) return *exposed.handed_over;
+  if (like != nullptr && like->layout) {
+    Format format = *like;
+    format.scalar = computed.scalar;
+    return format;
+  }
+  return exposed.parts.empty() ? computed : plain_modes(exposed.parts, computed, exposure.given.tensors[result].extents.size());
+}
+
+Expected<ReadOperand> read_operand(const Exposure& exposure, TensorId operand, const Tensor& given, bool changes,
+                                   const Resources& resources) {
+  const ExposedTensor& exposed = exposure.tensors[operand];
+  const std::string& name = exposure.given.tensors[operand].name;
+  if (!exposed.read_in) return ReadOperand{given, true, LayoutOrigin::given};
+  Format wanted = *exposed.read_in;
+  wanted.scalar = given.format().scalar;
+  if (!exposed.parts.empty() && given.format().all_dense())
+    return read_dense(given, exposed.parts, exposure.network.tensors[operand].extents, resources, name);
+  // Widths of positions and coordinates are those that the data need.
+  const bool same = given.format().text() == wanted.text();
+  auto stored = same ? Expected<LaidOut>(LaidOut{given, LayoutOrigin::given}) : laid_out(given, wanted, changes, resources, name);
+  if (!stored) return std::unexpected(stored.error());
+  if (exposed.parts.empty()) return ReadOperand{std::move(stored->tensor), same, stored->origin};
+  auto levels = plain_levels(stored->tensor, resources, name);
+  if (!levels) return std::unexpected(levels.error());
+  return ReadOperand{std::move(*levels), same, stored->origin};
+}
+
+Expected<Tensor> handed_over(const Exposure& exposure, TensorId result, const Tensor& computed, const Format& format,
+                             const Resources& resources) {
+  const ExposedTensor& exposed = exposure.tensors[result];
+  const TensorDeclaration& declared = exposure.given.tensors[result];
+  if (exposed.parts.empty())
+    return computed.format().text() == format.text() ? Expected<Tensor>(computed) : convert(computed, format, resources, declared.name);
+  if (computed.format().all_dense()) {
+    auto shown = window(computed, exposed.parts, declared.extents);
+    if (!shown) {
+      auto ordered = permuted_dense(computed, dense_format(computed.order(), computed.format().scalar), resources, declared.name);
+      if (!ordered) return ordered;
+      shown = window(*ordered, exposed.parts, declared.extents);
+      if (!shown) return internal_error(fmt::format("the parts of {} do not lie side by side", declared.name));
+    }
+    if (!format.all_dense() || !is_packed(*shown, format)) return convert(*shown, format, resources, declared.name);
+    TensorArrays packed;
+    packed.format = format;
+    packed.extents = declared.extents;
+    packed.levels.resize(packed.order());
+    const std::uint64_t bytes = scalar_bytes(format.scalar);
+    packed.values = first_bytes(computed.values(), computed.offset() * bytes, product(declared.extents) * bytes);
+    return made(std::move(packed));
+  }
+  TensorArrays stored = computed.arrays();
+  stored.level_extents.clear();
+  for (std::size_t level = 0; level < computed.order(); ++level) stored.level_extents.push_back(computed.extent_of_level(level));
+  stored.format = format_over(stored_parts(exposed.parts, computed.format()), computed.format(), declared.extents.size());
+  stored.extents = declared.extents;
+  const Tensor there = made(std::move(stored));
+  return there.format() == format ? Expected<Tensor>(there) : convert(there, format, resources, declared.name);
+}
+
+bool ExposedOperands::as_given(const std::string& name) const {
+  const auto known = known_.find(name);
+  return known == known_.end() || known->second.as_given;
+}
+
+void ExposedOperands::let_go() {
+  std::erase_if(read_, [&](const auto& one) { return !as_given(one.first); });
+  std::erase_if(known_, [&](const auto& one) { return !read_.contains(one.first); });
+}
+
+Expected<std::optional<std::string>> ExposedOperands::take(const Exposure& exposure, const std::map<std::string, Tensor>& given,
+                                                           const HostMemory& host, const Resources& resources) {
+  const auto other = other_extents(exposure.given, given);
+  if (!other) return std::unexpected(other.error());
+  if (!other->extents.empty()) return std::optional(other->why);
+  for (TensorId operand = 0; operand < exposure.tensors.size(); ++operand) {
+    const TensorDeclaration& declared = exposure.given.tensors[operand];
+    const auto found = given.find(declared.name);
+    if (declared.is_result || found == given.end()) continue;
+    const Tensor& tensor = found->second;
+    if (exposure.finite.contains(operand) && !host.assume_finite.contains(declared.name) && !finite_values(tensor, resources.threads))
+      return std::optional(fmt::format("{} is not finite, and blocks reach beyond an extent", declared.name));
+    if (!exposure.tensors[operand].read_in) {
+      read_[declared.name] = tensor;
+      continue;
+    }
+    const BoundArrays now = arrays_of(tensor);
+    const Known as_now{now.pattern, now.values, now.version, true};
+    const auto known = known_.find(declared.name);
+    if (known != known_.end() && now.values != 0 && read_.contains(declared.name)) {
+      Known before = known->second;
+      before.as_given = true;
+      if (before == as_now) continue;
+    }
+    auto read = read_operand(exposure, operand, tensor, host.changing.contains(declared.name), resources);
+    if (!read) return std::unexpected(read.error());
+    if (read->tensor.extents() != exposure.network.tensors[operand].extents)
+      return std::optional(fmt::format("{} has other numbers of slots", declared.name));
+    if (host.lent && read->as_given) read->tensor = unowned_arrays(read->tensor);
+    known_[declared.name] = {now.pattern, now.values, now.version, read->as_given};
+    read_[declared.name] = std::move(read->tensor);
+  }
+  // Others that are bound serve other kernels; they are told of where one is missing.
+  for (const auto& [name, tensor] : given) {
+    if (std::ranges::find(exposure.given.tensors, name, &TensorDeclaration::name) == exposure.given.tensors.end()) read_[name] = tensor;
+  }
+  std::erase_if(read_, [&](const auto& one) { return !given.contains(one.first); });
+  return std::optional<std::string>();
+}
+
+Expected<void> write_result(const Tensor& result, const HostOutput& output, const std::string& name, const Resources& resources) {
+  const auto& [memory, scaling] = output;
+  if (memory.format().all_dense()) return write_dense(result, memory, resources, name, scaling);
+  return unsupported(fmt::format("{} is computed over the levels of a layout: memory for it has to be dense", name));
+}
+
+}  // namespace weft

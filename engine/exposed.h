@@ -1,0 +1,66 @@
+// Tensors of an exposed network (network/exposure.h): operands as it reads them, results as they were asked for.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/compiled_network.h"
+#include "engine/network/exposure.h"
+#include "runtime/layouts.h"
+
+namespace weft {
+
+/// How the tensors of a request are stored, for exposed(): operands by name, results as the options ask for them.
+std::vector<StoredAs> stored_as(const Network& network, const std::map<std::string, const Tensor*>& operands, const PlanOptions& options);
+
+/// The formats of results, and patterns, that the planned network has to have.
+PlanOptions in_exposed_formats(PlanOptions options, const Exposure& exposure);
+
+/// How a result of the planned network that is computed in a format is handed over. `like`: the format of the operand at whose
+/// positions it is, as that was given, or null.
+Format format_handed_over(const Exposure& exposure, TensorId result, const Format& computed, const Format* like);
+
+/// An operand as the planned network reads it, and whether its positions are those of the tensor as given.
+struct ReadOperand {
+  Tensor tensor;
+  bool as_given = false;
+  LayoutOrigin origin = LayoutOrigin::given;
+};
+/// `changes`: values change from one run to the next. Errors as of laid_out().
+Expected<ReadOperand> read_operand(const Exposure& exposure, TensorId operand, const Tensor& given, bool changes,
+                                   const Resources& resources);
+
+/// A result of the planned network in the format that format_handed_over() tells. Resource error, cancelled, or an entry that has
+/// no place in a layout.
+Expected<Tensor> handed_over(const Exposure& exposure, TensorId result, const Tensor& computed, const Format& format,
+                             const Resources& resources);
+
+/// The operands of a binding: read anew only where they are others than before.
+class ExposedOperands {
+ public:
+  /// Nothing, or why the kernel does not fit them: other extents or numbers of slots, values that are not finite. Input error for
+  /// operands that are missing or of another order. `lent`: others keep the tensors alive.
+  Expected<std::optional<std::string>> take(const Exposure& exposure, const std::map<std::string, Tensor>& given, const HostMemory& host,
+                                            const Resources& resources);
+  const std::map<std::string, Tensor>& read() const { return read_; }
+  bool as_given(const std::string& name) const;
+  /// Lets go of what is kept with the operands.
+  void let_go();
+
+ private:
+  struct Known {
+    std::uint64_t pattern = 0, values = 0, version = 0;  ///< of the tensor as given
+    bool as_given = false;
+    bool operator==(const Known&) const = default;
+  };
+  std::map<std::string, Known> known_;
+  std::map<std::string, Tensor> read_;
+};
+
+/// The values of the memory of a host, dense or at the positions of the result, from a result in user's modes.
+Expected<void> write_result(const Tensor& result, const HostOutput& output, const std::string& name, const Resources& resources);
+
+}  // namespace weft

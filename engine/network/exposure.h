@@ -1,0 +1,79 @@
+// Exposure: a network whose tensors stand in layouts, as one over the levels of these: what is planned and compiled is plain.
+//
+//   y(i) = B(i,j) * x(j), B as (i,j) -> (i/3:d, j/3:s, i%3:d, j%3:d)
+//   y(i_0,i_1) = B(i_0,j_0,i_1,j_1) * x(j_0,j_1), with i = 3*i_0 + i_1 and j = 3*j_0 + j_1
+//
+// An index is cut into parts where a layout has levels of its quotients and remainders; every tensor over it then has modes for
+// the parts, dense ones as another view of the same elements. Slots are indices of their own, summed like any other. Layouts
+// with other levels (bands, starts, bounds) are read through a plain copy, and written from a plain result.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/network/network.h"
+#include "weft/layout.h"
+
+namespace weft {
+
+/// What a mode of an exposed tensor is: mode / divisor % modulus of the tensor as given, or a slot.
+struct ModePart {
+  std::uint32_t mode = 0;
+  std::uint64_t divisor = 1;
+  std::uint64_t modulus = 0;  ///< 0: no remainder is taken
+  bool slot = false;
+  bool operator==(const ModePart&) const = default;
+};
+
+/// A tensor as the planned network sees it.
+struct ExposedTensor {
+  /// What its modes there are; empty: as they were given.
+  std::vector<ModePart> parts;
+  /// Operands: what they are laid out in before; levels in the order of `parts`, or a plain format where there are none.
+  /// Nothing: they are read as they are.
+  std::optional<Format> read_in;
+  /// Results: how they are handed over, whatever they are computed in; nothing: as computed, with the modes as given.
+  std::optional<Format> handed_over;
+  bool operator==(const ExposedTensor&) const = default;
+};
+
+/// What decides about an exposure, by tensor of the network.
+struct StoredAs {
+  std::optional<Format> format;                    ///< of an operand; of a result, where one is asked for
+  std::vector<std::uint64_t> level_extents = {};   ///< of an operand with a layout
+  std::optional<TensorId> like = {};               ///< of a result at the positions of an operand
+};
+
+struct Exposure {
+  Network given;
+  Network network;
+  std::vector<ExposedTensor> tensors;  ///< by TensorId, which both networks share
+  /// Operands whose values have to be finite: blocks reach beyond an extent, and what stands there is multiplied with them.
+  std::set<TensorId> finite;
+  /// "i = 3*i_0 + i_1", of every index that is cut.
+  std::vector<std::string> definitions;
+
+  bool is_exposed(TensorId tensor) const { return !tensors[tensor].parts.empty(); }
+  /// The format of a result as the planned network has to compute it, of one that was asked for; nothing: as that is.
+  std::optional<Format> computed_in(TensorId result) const;
+};
+
+/// How far levels may be exposed.
+enum class Exposing : std::uint8_t {
+  all,
+  whole_blocks,  ///< only where extents are multiples of the parts, so that nothing stands beyond them
+  none,          ///< all through plain copies
+};
+
+/// Nothing where no tensor has a layout. `stored`: one per tensor. Pure.
+std::optional<Exposure> exposed(const Network& network, const std::vector<StoredAs>& stored, Exposing exposing = Exposing::all);
+
+/// The format of a tensor with these parts, stored in `levels` over them: a layout whose levels are the parts.
+Format format_over(const std::vector<ModePart>& parts, const Format& levels, std::size_t modes);
+
+}  // namespace weft

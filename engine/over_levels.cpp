@@ -1,0 +1,123 @@
+// Kernels over exposed levels: bound to the tensors of the network as it was given.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "engine/compiled_state.h"
+#include "runtime/elapsed.h"
+
+namespace weft {
+
+CompiledNetwork CompiledNetwork::over(std::shared_ptr<const Exposure> exposure, PlainKernel plain) const {
+  auto state = std::make_shared<State>(*state_);
+  state->exposure = std::move(exposure);
+  state->plain = std::move(plain);
+  return CompiledNetwork(std::move(state));
+}
+
+const Exposure* CompiledNetwork::exposure() const { return state_->exposure.get(); }
+
+Expected<HostMemory> BoundNetwork::State::without_exposed(const HostMemory& from) {
+  HostMemory left = from;
+  exposed_outputs.clear();
+  const Exposure& exposure = *over_levels->exposure;
+  for (TensorId tensor = 0; tensor < exposure.tensors.size(); ++tensor) {
+    const TensorDeclaration& declared = exposure.given.tensors[tensor];
+    const auto output = left.outputs.find(declared.name);
+    const ExposedTensor& exposed = exposure.tensors[tensor];
+    if (output == left.outputs.end() || (exposed.parts.empty() && !exposed.handed_over)) continue;
+    const Tensor& memory = output->second.memory;
+    if (memory.extents() != declared.extents)
+      return fail(ErrorKind::input, ErrorCode::extents_disagree, declared.name,
+                  fmt::format("the memory for {} has extents {}, the result {}", declared.name, fmt::join(memory.extents(), "x"),
+                              fmt::join(declared.extents, "x")));
+    if (!memory.format().all_dense())
+      return unsupported(fmt::format("{} is computed over the levels of a layout: memory for it has to be dense", declared.name));
+    exposed_outputs.insert(left.outputs.extract(output));
+  }
+  return left;
+}
+
+Expected<BoundNetwork> CompiledNetwork::bind(const std::map<std::string, Tensor>& operands, const Resources& resources,
+                                             bool deterministic, const HostMemory& host) const {
+  if (!state_->exposure) return bind_levels(operands, resources, deterministic, host);
+  const auto start = Clock::now();
+  BoundNetwork::State over;
+  over.over_levels = state_;
+  const auto other = over.exposed_operands.take(*state_->exposure, operands, host, resources);
+  if (!other) return std::unexpected(other.error());
+  if (*other) {
+    const auto plain = state_->plain(operands, **other);
+    if (!plain) return std::unexpected(plain.error());
+    return plain->bind(operands, resources, deterministic, host);
+  }
+  auto left = over.without_exposed(host);
+  if (!left) return std::unexpected(left.error());
+  const double read_ms = milliseconds_since(start);
+  auto bound = bind_levels(over.exposed_operands.read(), resources, deterministic, *left);
+  if (!bound) return bound;
+  BoundNetwork::State& state = *bound->state_;
+  state.over_levels = state_;
+  state.exposed_operands = std::move(over.exposed_operands);
+  state.exposed_outputs = std::move(over.exposed_outputs);
+  state.convert_ms += read_ms;
+  state.given_formats.clear();
+  for (const auto& [name, tensor] : operands) state.given_formats[name] = tensor.format();
+  state.note_patterns();
+  if (!host.changing.empty() && !host.lent) {
+    state.operands = operands;
+    state.host = host;
+  }
+  return bound;
+}
+
+Expected<bool> BoundNetwork::rebind(const std::map<std::string, Tensor>& operands, const HostMemory& host) {
+  State& state = *state_;
+  if (!state.over_levels) return rebind_levels(operands, host);
+  const auto start = Clock::now();
+  const auto other = state.exposed_operands.take(*state.over_levels->exposure, operands, host, state.resources);
+  if (!other) return std::unexpected(other.error());
+  if (*other) return false;
+  auto left = state.without_exposed(host);
+  if (!left) return std::unexpected(left.error());
+  for (const auto& [name, tensor] : operands) {
+    if (Format& known = state.given_formats[name]; !(known == tensor.format())) known = tensor.format();
+  }
+  state.convert_ms += milliseconds_since(start);
+  auto bound = rebind_levels(state.exposed_operands.read(), *left);
+  if (bound && *bound) state.note_patterns();
+  return bound;
+}
+
+Expected<std::map<std::string, Tensor>> BoundNetwork::results() {
+  State& state = *state_;
+  const bool written = state.handed_over;
+  auto results = level_results();
+  if (!results || !state.over_levels) return results;
+  const auto start = Clock::now();
+  const Exposure& exposure = *state.over_levels->exposure;
+  for (const ScheduledTensor& scheduled : state.kernel->plan.schedule.tensors) {
+    if (scheduled.role != TensorRole::result) continue;
+    Tensor& result = results->at(scheduled.name);
+    const Format* like = nullptr;  // the format of the operand at whose positions it is
+    if (scheduled.like) {
+      const ScheduledTensor& operand = state.kernel->plan.schedule.tensors[*scheduled.like];
+      like = &state.given_formats.at(exposure.given.tensors[operand.tensor].name);
+    }
+    const Format format = format_handed_over(exposure, scheduled.tensor, result.format(), like);
+    auto given = handed_over(exposure, scheduled.tensor, result, format, state.resources);
+    if (!given) return std::unexpected(given.error());
+    result = std::move(*given);
+    const auto output = state.exposed_outputs.find(scheduled.name);
+    if (output == state.exposed_outputs.end()) continue;
+    if (!written) {
+      if (auto done = write_result(result, output->second, scheduled.name, state.resources); !done) return std::unexpected(done.error());
+      output->second.memory.values_changed();
+    }
+    result = output->second.memory;
+  }
+  state.convert_ms += milliseconds_since(start);
+  return results;
+}
+
+}  // namespace weft
