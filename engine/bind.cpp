@@ -272,7 +272,7 @@ Expected<Replaced> BoundNetwork::State::take_operands(const std::map<std::string
 }
 
 void BoundNetwork::State::let_go() {
-  exposed_operands.let_go();
+  if (exposed_operands.let_go()) whole = false;
   const std::vector<ScheduledTensor>& scheduled = kernel->plan.schedule.tensors;
   for (std::uint32_t number = 0; number < scheduled.size(); ++number) {
     // As it was given it is a handle that owns nothing, and what it stood for may be gone by now.

@@ -116,6 +116,7 @@ struct alignas(spread_bytes) BoundNetwork::State {
   std::shared_ptr<const CompiledNetwork::State> over_levels;  ///< the kernel that was bound, if it has an exposure
   ExposedOperands exposed_operands;                           ///< as it reads them
   std::map<std::string, Format> given_formats;                ///< of the operands it was bound to
+  std::map<std::string, Tensor> given_results;                ///< of the last run: as the given network has them
   std::map<std::string, HostOutput> exposed_outputs;          ///< memory of the host that is no result's as it is computed
   std::map<std::string, Tensor> operands;  ///< where some change and are not lent: as the host gave them
   HostMemory host;                         ///< likewise
@@ -139,6 +140,8 @@ struct alignas(spread_bytes) BoundNetwork::State {
   Expected<Replaced> take_operands(const std::map<std::string, Tensor>& given, const HostMemory& from);
   /// Tells which results have the pattern of an operand as it was given.
   void note_patterns();
+  /// Whether a result at the positions of an operand, both of exposed levels perhaps, is handed over with the operand's pattern.
+  bool is_handed_over_like(const ScheduledTensor& result, const std::string& operand) const;
   /// Whether the memory suits the result of that name, and the patterns of the operands that are bound.
   Expected<void> check_output(const std::string& name, const Tensor& memory) const;
   Expected<void> check_pattern(const ScheduledTensor& result, const Tensor& memory) const;

@@ -63,7 +63,8 @@ std::optional<Tensor> window(const Tensor& levels, const std::vector<ModePart>& 
     if (parts[part].divisor == 1) view.levels[parts[part].mode].stride = distances[part];
   }
   for (std::size_t part = 0; part < parts.size(); ++part) {
-    if (distances[part] != view.levels[parts[part].mode].stride * parts[part].divisor) return std::nullopt;
+    const bool alone = levels.extents()[part] <= 1;
+    if (!alone && distances[part] != view.levels[parts[part].mode].stride * parts[part].divisor) return std::nullopt;
   }
   for (Level& level : view.format.levels) level.strided = true;
   return made(std::move(view));
@@ -120,10 +121,17 @@ Expected<Tensor> plain_levels(const Tensor& stored, const Resources& resources, 
   return made(std::move(arrays));
 }
 
-/// The same arrays, which somebody else keeps alive.
-Tensor unowned_arrays(const Tensor& tensor) {
-  const auto borrowed = [](Buffer& buffer) {
-    if (buffer.size_bytes() > 0) buffer = Buffer::borrow(buffer.data(), buffer.size_bytes());
+/// The same arrays; those that are the given tensor's are kept alive by others.
+Tensor unowned_arrays(const Tensor& tensor, const Tensor& given) {
+  const auto lies_in = [](const Buffer& part, const Buffer& whole) {
+    const auto* const first = whole.as<const std::byte>().data();
+    const auto* const begin = part.as<const std::byte>().data();
+    return part.size_bytes() > 0 && !std::less<>()(begin, first) && std::less<>()(begin, first + whole.size_bytes());
+  };
+  const auto borrowed = [&](Buffer& buffer) {
+    bool lent = lies_in(buffer, given.values());
+    for (const LevelArrays& level : given.levels()) lent = lent || lies_in(buffer, level.pos) || lies_in(buffer, level.crd);
+    if (lent) buffer = Buffer::borrow(buffer.data(), buffer.size_bytes());
   };
   TensorArrays arrays = tensor.arrays();
   borrowed(arrays.values);
@@ -145,6 +153,15 @@ Format plain_modes(const std::vector<ModePart>& parts, const Format& computed, s
   // Below the first mode a dense level would store what is absent.
   for (std::size_t mode = 1; mode < modes; ++mode) format.levels[mode].kind = LevelKind::compressed;
   return format;
+}
+
+/// Whether the parts of every mode follow each other, outermost first.
+bool side_by_side(const std::vector<ModePart>& parts) {
+  for (std::size_t n = 0; n < parts.size(); ++n) {
+    const bool last = n + 1 == parts.size() || parts[n + 1].mode != parts[n].mode;
+    if (last ? parts[n].divisor != 1 : parts[n].divisor != parts[n + 1].divisor * parts[n + 1].modulus) return false;
+  }
+  return !parts.empty();
 }
 
 std::vector<ModePart> stored_parts(const std::vector<ModePart>& parts, const Format& format) {
@@ -204,7 +221,8 @@ Expected<ReadOperand> read_operand(const Exposure& exposure, TensorId operand, c
   if (!exposed.read_in) return ReadOperand{given, true, LayoutOrigin::given};
   Format wanted = *exposed.read_in;
   wanted.scalar = given.format().scalar;
-  if (!exposed.parts.empty() && given.format().all_dense())
+  const bool dense = std::ranges::all_of(wanted.levels, [](const Level& level) { return is_dense(level.kind); });
+  if (dense && given.format().all_dense() && side_by_side(exposed.parts))
     return read_dense(given, exposed.parts, exposure.network.tensors[operand].extents, resources, name);
   // Widths of positions and coordinates are those that the data need.
   const bool same = given.format().text() == wanted.text();
@@ -222,14 +240,8 @@ Expected<Tensor> handed_over(const Exposure& exposure, TensorId result, const Te
   const TensorDeclaration& declared = exposure.given.tensors[result];
   if (exposed.parts.empty())
     return computed.format().text() == format.text() ? Expected<Tensor>(computed) : convert(computed, format, resources, declared.name);
-  if (computed.format().all_dense()) {
-    auto shown = window(computed, exposed.parts, declared.extents);
-    if (!shown) {
-      auto ordered = permuted_dense(computed, dense_format(computed.order(), computed.format().scalar), resources, declared.name);
-      if (!ordered) return ordered;
-      shown = window(*ordered, exposed.parts, declared.extents);
-      if (!shown) return internal_error(fmt::format("the parts of {} do not lie side by side", declared.name));
-    }
+  const auto shown = computed.format().all_dense() && !format.layout ? window(computed, exposed.parts, declared.extents) : std::nullopt;
+  if (shown) {
     if (!format.all_dense() || !is_packed(*shown, format)) return convert(*shown, format, resources, declared.name);
     TensorArrays packed;
     packed.format = format;
@@ -239,10 +251,16 @@ Expected<Tensor> handed_over(const Exposure& exposure, TensorId result, const Te
     packed.values = first_bytes(computed.values(), computed.offset() * bytes, product(declared.extents) * bytes);
     return made(std::move(packed));
   }
-  TensorArrays stored = computed.arrays();
+  Tensor packed_levels = computed;
+  if (computed.format().all_dense()) {
+    auto packed = permuted_dense(computed, dense_format(computed.order(), computed.format().scalar), resources, declared.name);
+    if (!packed) return packed;
+    packed_levels = std::move(*packed);
+  }
+  TensorArrays stored = packed_levels.arrays();
   stored.level_extents.clear();
-  for (std::size_t level = 0; level < computed.order(); ++level) stored.level_extents.push_back(computed.extent_of_level(level));
-  stored.format = format_over(stored_parts(exposed.parts, computed.format()), computed.format(), declared.extents.size());
+  for (std::size_t level = 0; level < packed_levels.order(); ++level) stored.level_extents.push_back(packed_levels.extent_of_level(level));
+  stored.format = format_over(stored_parts(exposed.parts, packed_levels.format()), packed_levels.format(), declared.extents.size());
   stored.extents = declared.extents;
   const Tensor there = made(std::move(stored));
   return there.format() == format ? Expected<Tensor>(there) : convert(there, format, resources, declared.name);
@@ -253,9 +271,10 @@ bool ExposedOperands::as_given(const std::string& name) const {
   return known == known_.end() || known->second.as_given;
 }
 
-void ExposedOperands::let_go() {
-  std::erase_if(read_, [&](const auto& one) { return !as_given(one.first); });
+bool ExposedOperands::let_go() {
+  const bool any = std::erase_if(read_, [&](const auto& one) { return !as_given(one.first); }) > 0;
   std::erase_if(known_, [&](const auto& one) { return !read_.contains(one.first); });
+  return any;
 }
 
 Expected<std::optional<std::string>> ExposedOperands::take(const Exposure& exposure, const std::map<std::string, Tensor>& given,
@@ -286,7 +305,7 @@ Expected<std::optional<std::string>> ExposedOperands::take(const Exposure& expos
     if (!read) return std::unexpected(read.error());
     if (read->tensor.extents() != exposure.network.tensors[operand].extents)
       return std::optional(fmt::format("{} has other numbers of slots", declared.name));
-    if (host.lent && read->as_given) read->tensor = unowned_arrays(read->tensor);
+    if (host.lent && read->as_given) read->tensor = unowned_arrays(read->tensor, tensor);
     known_[declared.name] = {now.pattern, now.values, now.version, read->as_given};
     read_[declared.name] = std::move(read->tensor);
   }

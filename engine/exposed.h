@@ -47,8 +47,8 @@ class ExposedOperands {
                                             const Resources& resources);
   const std::map<std::string, Tensor>& read() const { return read_; }
   bool as_given(const std::string& name) const;
-  /// Lets go of what is kept with the operands.
-  void let_go();
+  /// Lets go of what is kept with the operands; whether there was any.
+  bool let_go();
 
  private:
   struct Known {

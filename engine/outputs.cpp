@@ -172,12 +172,20 @@ bool BoundNetwork::State::has_pattern_as_given(const ScheduledTensor& result) co
          extents_of(result, kernel->network) == tensors[*result.like].extents();
 }
 
+// Of an exposed operand the positions are the given ones only where it is read as it was given.
+bool BoundNetwork::State::is_handed_over_like(const ScheduledTensor& result, const std::string& operand) const {
+  const std::optional<Format>& format = over_levels->exposure->tensors[result.tensor].handed_over;
+  const auto given = given_formats.find(operand);
+  const bool same = !format || (given != given_formats.end() && format->text() == given->second.text());
+  return same && exposed_operands.as_given(operand);
+}
+
 void BoundNetwork::State::note_patterns() {
   patterns.clear();
   for (const ScheduledTensor& result : kernel->plan.schedule.tensors) {
     if (result.role != TensorRole::result || !has_pattern_as_given(result)) continue;
     const std::string& operand = kernel->network.tensors[kernel->plan.schedule.tensors[*result.like].tensor].name;
-    if (over_levels && !exposed_operands.as_given(operand)) continue;
+    if (over_levels && !is_handed_over_like(result, operand)) continue;
     patterns[result.name] = operand;
   }
 }

@@ -99,6 +99,11 @@ Expected<std::map<std::string, Tensor>> BoundNetwork::results() {
   for (const ScheduledTensor& scheduled : state.kernel->plan.schedule.tensors) {
     if (scheduled.role != TensorRole::result) continue;
     Tensor& result = results->at(scheduled.name);
+    if (const auto known = state.given_results.find(scheduled.name); known != state.given_results.end()) {
+      const auto memory = state.exposed_outputs.find(scheduled.name);
+      result = memory == state.exposed_outputs.end() ? known->second : memory->second.memory;
+      continue;
+    }
     const Format* like = nullptr;  // the format of the operand at whose positions it is
     if (scheduled.like) {
       const ScheduledTensor& operand = state.kernel->plan.schedule.tensors[*scheduled.like];
@@ -108,6 +113,7 @@ Expected<std::map<std::string, Tensor>> BoundNetwork::results() {
     auto given = handed_over(exposure, scheduled.tensor, result, format, state.resources);
     if (!given) return std::unexpected(given.error());
     result = std::move(*given);
+    state.given_results[scheduled.name] = result;
     const auto output = state.exposed_outputs.find(scheduled.name);
     if (output == state.exposed_outputs.end()) continue;
     if (!written) {

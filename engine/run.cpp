@@ -361,6 +361,7 @@ BoundNetwork::~BoundNetwork() = default;
 
 Expected<void> BoundNetwork::run() {
   state_->delivered.clear();
+  state_->given_results.clear();
   state_->handed_over = false;
   if (!state_->host.changing.empty()) {
     for (const auto& [name, tensor] : state_->operands) {

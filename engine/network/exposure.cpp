@@ -67,8 +67,10 @@ Affine value_of(const ModePart& part) {
   return part.divisor == 1 ? value : value.divided(static_cast<std::int64_t>(part.divisor));
 }
 
+/// Values the part has, as Placement counts them: i%3 of an extent of 2 has two.
 std::uint64_t extent_of(const ModePart& part, std::uint64_t extent) {
-  return part.modulus != 0 ? part.modulus : extent / part.divisor + (extent % part.divisor != 0 ? 1 : 0);
+  const std::uint64_t all = extent / part.divisor + (extent % part.divisor != 0 ? 1 : 0);
+  return part.modulus != 0 ? std::min(all, part.modulus) : all;
 }
 
 /// A plain format to read a tensor in whose layout is not exposed, or to compute one in.
@@ -172,7 +174,10 @@ class Exposer {
 
   bool reaches_beyond(IndexId index) const {
     const Cuts& all = cuts_[class_of(index)];
-    return !all.empty() && network_.indices[index].extent % all.back() != 0;
+    const std::uint64_t extent = network_.indices[index].extent;
+    std::uint64_t covered = 1;
+    for (const ModePart& digit : digits_of(0, all)) covered *= extent_of(digit, extent);
+    return covered != extent;
   }
   void leave_whole() {
     for (IndexId index = 0; index < network_.indices.size(); ++index) {
@@ -396,7 +401,9 @@ Format format_over(const std::vector<ModePart>& parts, const Format& levels, std
 std::optional<Exposure> exposed(const Network& network, const std::vector<StoredAs>& stored, Exposing exposing) {
   const auto has_layout = [](const StoredAs& each) { return each.format && each.format->layout; };
   if (std::ranges::none_of(stored, has_layout)) return std::nullopt;
-  return Exposer(network, stored, exposing).exposed();
+  // Where a mode has no coordinates no level has any.
+  const bool empty = std::ranges::any_of(network.indices, [](const Index& index) { return index.extent == 0; });
+  return Exposer(network, stored, empty ? Exposing::none : exposing).exposed();
 }
 
 }  // namespace weft

@@ -1,0 +1,169 @@
+// Random networks over tensors in random layouts mean what they mean without: given in a layout, pinned to one, results in one.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <limits>
+#include <random>
+
+#include "compiled_runs.h"
+#include "oracle/built_network.h"
+#include "oracle/random_layout.h"
+#include "runs.h"
+#include "weft/engine.h"
+#include "weft/session.h"
+
+namespace layouts_differential_test {
+
+using namespace weft;
+using namespace weft::test;
+
+namespace {
+
+constexpr unsigned seconds_per_network = 60;
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+const std::vector<std::vector<std::string>> usual_layouts = {
+    {},
+    {"(i) -> (i/2:d, i%2:d)", "(i) -> (i/3:s, i%3:d)", "(i) -> (i/4:s, i%4/2:s, i%2:d)"},
+    {"bcsr(2,2)", "bcsr(3,1)", "bcsr(2,3)", "bcsr(4,4)", "csb(2)", "hicoo(2)", "sell(2)", "sell(3)", "ell", "dia", "vbl",
+     "bcsr(2,2,unaligned)", "(i,j) -> (j/2:s, i:d, j%2:d)", "(i,j) -> (i/4:d, j/2:s, i%4/2:s, i%2:d, j%2:d)"},
+    {"hicoo(2)", "(i,j,k) -> (i/2:s, j/2:s, k:s, i%2:d, j%2:d)", "(i,j,k) -> (k:d, i/3:s, j:s, i%3:d)",
+     "(i,j,k) -> (i:s, *:v, j:q, k:q)"}};
+
+/// Values where they are not zero.
+CoordinateMap nonzeros(const CoordinateMap& all) {
+  CoordinateMap some;
+  for (const auto& [coordinates, value] : all) {
+    if (value != 0) some.emplace(coordinates, value);
+  }
+  return some;
+}
+
+/// A layout that takes any data of these extents; nothing where the one that was drawn does not.
+std::optional<Format> layout_format(const std::vector<std::uint64_t>& extents, Scalar scalar, Dice& dice, const Tensor* tensor) {
+  if (extents.empty() || extents.size() > 3) return std::nullopt;
+  std::mt19937 random(static_cast<unsigned>(dice.below(1U << 30)));
+  const std::string text = dice.percent(60) ? dice.pick(usual_layouts[extents.size()]) : random_layout(random, extents.size());
+  auto format = parse_format(text);
+  if (!format) return std::nullopt;
+  format->scalar = scalar;
+  const Tensor empty = *build({.extents = extents, .crd = std::vector<Buffer>(extents.size()), .values = {}, .scalar = scalar, .count = 0},
+                              sparse_format(extents.size(), scalar), Resources(), "T");
+  const auto converted = convert(tensor != nullptr ? *tensor : empty, *format, Resources(), "T");
+  return converted ? std::optional(std::move(*format)) : std::nullopt;
+}
+
+std::string defect(const Expected<Tensors>& results, const CoordinateMap& expected, const std::optional<Format>& wanted) {
+  if (!results) {
+    // Slots need as many coordinates as the fullest fiber has entries, which a result may not have.
+    const bool no_room = wanted && wanted->layout && results.error().message.find("coordinates to stand in them") != std::string::npos;
+    return no_room ? "" : results.error().message;
+  }
+  const Tensor& result = results->at("R");
+  if (auto right = verify(result, Resources(), "R"); !right) return right.error().message;
+  if (wanted && result.format().text() != wanted->text()) return "R is " + result.format().text() + " instead of " + wanted->text();
+  const auto found = entries_of(result, Resources());
+  return found ? differences(nonzeros(*found), nonzeros(expected)) : found.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("layouts change no result") {
+  const Runs drawn = runs(is_sanitized() ? 60 : 500);
+  std::size_t over_levels = 0;
+  for (std::uint64_t seed = drawn.first; seed < drawn.first + drawn.count; ++seed) {
+    Dice dice(seed);
+    RandomNetwork random = random_network(dice, {.factors = 3, .order = 3, .indices = 5, .extent = 7, .long_extent = 40, .index_space = 5000});
+    const std::string text = reproduction(random);
+    CAPTURE(seed);
+    CAPTURE(text);
+    const Watchdog watchdog(text, seconds_per_network);
+    const auto made = built(random, Resources());
+    REQUIRE_MESSAGE(made, (made ? "" : made.error().message));
+    CompileOptions options;
+    Tensors tensors = made->tensors;
+    std::string said;
+    for (const RandomOperand& operand : random.operands) {
+      if (dice.percent(40)) continue;
+      const auto format = layout_format(operand.extents, operand.format.scalar, dice, &tensors.at(operand.name));
+      if (!format) continue;
+      const bool pinned = dice.percent(50);
+      said += operand.name + (pinned ? " pinned as " : " as ") + format->text() + "; ";
+      if (pinned) {
+        options.formats[operand.name] = *format;
+      } else {
+        tensors.at(operand.name) = *convert(tensors.at(operand.name), *format, Resources(), operand.name);
+      }
+    }
+    std::optional<Format> wanted;
+    const std::vector<std::uint64_t> extents = result_extents(random);
+    if (dice.percent(30)) wanted = layout_format(extents, Scalar::f64, dice, nullptr);
+    if (wanted) {
+      options.formats["R"] = *wanted;
+      said += "R as " + wanted->text();
+    }
+    CAPTURE(said);
+    EngineOptions engine_options;
+    engine_options.resources.threads = threads_of(dice.percent(50) ? 1 : 4);
+    const auto engine = Engine::create(engine_options);
+    REQUIRE(engine);
+    const auto kernel = engine->compile(random.expression, tensors, options);
+    REQUIRE_MESSAGE(kernel, (kernel ? "" : kernel.error().message));
+    over_levels += kernel->report().explanation.find("planned over the levels") != std::string::npos;
+    Bindings bindings;
+    for (const auto& [name, tensor] : tensors) bindings.set(name, tensor);
+    const CoordinateMap expected = expected_result(random);
+    for (unsigned run = 0; run < 2; ++run) CHECK(defect(kernel->run(bindings), expected, wanted) == "");
+    // Other entries, which some layouts are not made for: then another kernel takes the place.
+    redraw_operands(random, dice, {.factors = 3, .order = 3, .indices = 5, .extent = 7, .long_extent = 40, .index_space = 5000});
+    const auto other = built(random, Resources());
+    REQUIRE(other);
+    for (const auto& [name, tensor] : other->tensors) {
+      const Tensor& before = tensors.at(name);
+      const auto again = before.format().layout && dice.percent(70) ? convert(tensor, before.format(), Resources(), name) : tensor;
+      bindings.set(name, again ? *again : tensor);
+    }
+    const auto results = kernel->run(bindings);
+    if (results || results.error().message.find("order") == std::string::npos) CHECK(defect(results, expected_result(random), wanted) == "");
+  }
+  MESSAGE(over_levels << " networks planned over the levels of layouts");
+  if (drawn.count >= 60) CHECK(over_levels > drawn.count / 8);
+}
+
+TEST_CASE("what stands beyond an extent meets no NaN and no infinity") {
+  const auto engine = Engine::create({});
+  REQUIRE(engine);
+  const auto vector = [](std::vector<double> values) {
+    Tensor tensor = *dense_zeros({values.size()}, dense_format(1), Resources(), "x");
+    std::ranges::copy(values, tensor.writable_values<double>().begin());
+    return tensor;
+  };
+  Tensors tensors;
+  tensors["B"] = *convert(vector({1, 2, 3, 4, 5}), *parse_format("(i) -> (i/3:s, i%3:d)"), Resources(), "B");
+  tensors["z"] = vector({infinity, 1});
+  {
+    const auto kernel = engine->compile("y(k) = B(j) * z(k)", tensors);
+    REQUIRE_MESSAGE(kernel, (kernel ? "" : kernel.error().message));
+    Bindings bindings;
+    for (const auto& [name, tensor] : tensors) bindings.set(name, tensor);
+    const auto results = kernel->run(bindings);
+    REQUIRE_MESSAGE(results, (results ? "" : results.error().message));
+    CHECK(results->at("y").values().as<const double>()[0] == infinity);
+    CHECK(results->at("y").values().as<const double>()[1] == 15);
+  }
+  // Found finite when it was compiled, and infinite in a later run.
+  tensors["z"] = vector({2, 1});
+  const auto kernel = engine->compile("y(k) = B(j) * z(k)", tensors);
+  REQUIRE(kernel);
+  Bindings bindings;
+  bindings.set("B", tensors.at("B"));
+  bindings.set("z", tensors.at("z"));
+  CHECK(kernel->run(bindings)->at("y").values().as<const double>()[0] == 30);
+  bindings.set("z", vector({-infinity, 3}));
+  const auto later = kernel->run(bindings);
+  REQUIRE(later);
+  CHECK(later->at("y").values().as<const double>()[0] == -infinity);
+  CHECK(later->at("y").values().as<const double>()[1] == 45);
+}
+
+}  // namespace layouts_differential_test
