@@ -72,7 +72,11 @@ Expected<CompiledNetwork> Fallback::operator()(const Network& network, const std
 }
 
 PlainFallback::PlainFallback(Pipeline pipeline, Network given, PlanOptions planned, CompileFor made_for, bool count)
-    : pipeline_(std::move(pipeline)), given_(std::move(given)), planned_(std::move(planned)), made_for_(std::move(made_for)), count_(count) {
+    : pipeline_(std::move(pipeline)),
+      given_(std::move(given)),
+      planned_(std::move(planned)),
+      made_for_(std::move(made_for)),
+      count_(count) {
   made_for_.tensors = nullptr;  // nothing is baked in, and they may be gone by then
   made_for_.grade = Specialization::generic;
   made_for_.from = CodeFrom::anywhere;

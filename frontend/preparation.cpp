@@ -245,7 +245,7 @@ class Preparation {
       auto read = read_operand(*exposure, tensor, *tensors.at(name), changes(name), resources().with(cancellation_));
       if (!read) return std::unexpected(read.error());
       if (read->origin != LayoutOrigin::given)
-        converted_.push_back(fmt::format("{} from {} to {}", name, tensors.at(name)->format().text(), exposure->tensors[tensor].read_in->text()));
+        met_.push_back(fmt::format("{} from {} to {}", name, tensors.at(name)->format().text(), exposure->tensors[tensor].read_in->text()));
       const Tensor& kept = levels_[name] = std::move(read->tensor);
       stored_.at(name) = operand_facts(kept, resources());
     }
@@ -281,8 +281,8 @@ class Preparation {
       }
       if (declared->extents.size() != format.modes()) {
         return fail(ErrorKind::input, ErrorCode::order, name,
-                    fmt::format("the format of {} has {} {}, but {} has {} modes", name, format.modes(), format.layout ? "modes" : "levels", name,
-                                declared->extents.size()));
+                    fmt::format("the format of {} has {} {}, but {} has {} modes", name, format.modes(), format.layout ? "modes" : "levels",
+                                name, declared->extents.size()));
       }
       if (!declared->is_result) {
         pinned[name] = true;
@@ -398,9 +398,11 @@ class Preparation {
       report().predicted_ms = explained.of_this_run.ns * 1e-6;
       report().explanation = explain(*plan, explained, network, plan_options);
       if (prepared_.exposure && !prepared_.exposure->definitions.empty())
-        report().explanation += fmt::format("planned over the levels of layouts, with {}\n", fmt::join(prepared_.exposure->definitions, ", "));
+        report().explanation +=
+            fmt::format("planned over the levels of layouts, with {}\n", fmt::join(prepared_.exposure->definitions, ", "));
       if (!converted_.empty())
-        report().explanation += fmt::format("converted before the run, as layouts are pinned: {}\n", fmt::join(converted_, "; "));
+        report().explanation += fmt::format("converted before the run, as their layouts are pinned: {}\n", fmt::join(converted_, "; "));
+      if (!met_.empty()) report().explanation += fmt::format("converted before the run, to meet these: {}\n", fmt::join(met_, "; "));
       if (options_.why) {
         const auto relaxing = Clock::now();
         explained.constraints = binding_constraints(*plan, Problem{network, facts, plan_options}, weft::plan);
@@ -581,6 +583,7 @@ class Preparation {
   const SavedNetwork* saved_;  // null: it is compiled
   Tensors layouts_;  // of operands that come in another format than the one that is pinned
   std::vector<std::string> converted_;
+  std::vector<std::string> met_;  // likewise, of operands that meet exposed levels
   NamedFacts stored_;  // as planning sees them
   Network given_;      // without the trees that --tree pins, and as the tensors stand
   PlanOptions asked_;  // of that

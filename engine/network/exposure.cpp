@@ -75,7 +75,8 @@ std::uint64_t extent_of(const ModePart& part, std::uint64_t extent) {
 
 /// A plain format to read a tensor in whose layout is not exposed, or to compute one in.
 Format plain_format(const Format& format) {
-  const bool sparse = std::ranges::any_of(format.levels, [](const Level& level) { return !is_dense(level.kind) && !has_lengths(level.kind); });
+  const bool sparse =
+      std::ranges::any_of(format.levels, [](const Level& level) { return !is_dense(level.kind) && !has_lengths(level.kind); });
   Format plain = dense_format(format.modes(), format.scalar);
   for (std::size_t level = 1; level < plain.order() && sparse; ++level) plain.levels[level].kind = LevelKind::compressed;
   return plain;

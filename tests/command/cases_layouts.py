@@ -1,4 +1,4 @@
-"""Layouts: explained by weft layout, taken by info and convert, refused with a caret or with coordinates."""
+"""Layouts: explained by weft layout, taken by info and convert, read by kernels, refused with a caret or with coordinates."""
 
 import json
 
@@ -55,6 +55,24 @@ def case_files_in_layouts(weft):
     require_in("(j-i:s, i:d)", weft("info", "uniform(3x4)", "--format", "dia").out, "dense data")
 
 
-def case_kernels_refuse_layouts(weft):
-    weft.error("y(i) = A(i,j) * x(j)", "A=sparse(8x8,nnz=9)", "x=ones(8)", "--format", "A:bcsr(2,2)", status=3, says="kernels do not know layouts yet")
-    require_in("", weft("y(i) = A(i,j) * x(j)", "A=sparse(8x8,nnz=9)", "x=ones(8)", "--format", "A:csr", "-q").out, "csr is plain")
+def case_kernels_read_layouts(weft):
+    operands = ["y(i) = A(i,j) * x(j)", "A=sparse(8x9,nnz=20)", "x=uniform(9)", "--out", "y=y.tns", "-q", "--format"]
+    weft(*operands, "A:ds")
+    expected = read_tns(weft.read("y.tns").decode())
+    for layout in ("bcsr(2,3)", "bcsr(3,1)", "bcsr(2,2,unaligned)", "dia", "ell", "sell(4)", "vbl", "csb(4)", "(i,j) -> (j/2:s, i:s, j%2:d)"):
+        weft(*operands, "A:" + layout)
+        require_equal(read_tns(weft.read("y.tns").decode()), expected, layout)
+    page = weft("plan", *operands[:3], "--format", "A:bcsr(3,2)").out
+    require_in("i = 3*i_0 + i_1, j = 2*j_0 + j_1", page, "the parts")
+    require_in("converted before the run, as their layouts are pinned: A from ", page, "the conversion")
+
+
+def case_results_in_layouts(weft):
+    weft.write("m.tns", "1 1 1\n1 2 2\n4 3 5\n3 1 -1\n")
+    for layout in ("bcsr(2,2)", "dia", "csb(2)", "vbl"):
+        report = json.loads(weft("R(i,j) = 2 * M(i,j)", "M=m.tns", "--format", "R:" + layout, "--out", "R=r.tns", "--json").out)
+        require_in("(i,j) -> (", report["results"]["R"]["format"], "the format")
+        require_equal(report["results"]["R"]["extents"], [4, 3], "extents")
+        entries = {at: value for at, value in read_tns(weft.read("r.tns").decode()).items() if value != 0}
+        require_equal(entries, {at: 2 * value for at, value in read_tns("1 1 1\n1 2 2\n4 3 5\n3 1 -1\n").items()}, layout)
+    weft.error("R(i,j) = 2 * M(i,j)", "M=m.tns", "--format", "R:upper", says="has no place in the layout")

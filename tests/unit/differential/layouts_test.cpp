@@ -73,7 +73,8 @@ TEST_CASE("layouts change no result") {
   std::size_t over_levels = 0;
   for (std::uint64_t seed = drawn.first; seed < drawn.first + drawn.count; ++seed) {
     Dice dice(seed);
-    RandomNetwork random = random_network(dice, {.factors = 3, .order = 3, .indices = 5, .extent = 7, .long_extent = 40, .index_space = 5000});
+    RandomNetwork random =
+        random_network(dice, {.factors = 3, .order = 3, .indices = 5, .extent = 7, .long_extent = 40, .index_space = 5000});
     const std::string text = reproduction(random);
     CAPTURE(seed);
     CAPTURE(text);
