@@ -227,6 +227,7 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
   evaluate.prove = options.prove;
   evaluate.objective = options.objective;
   evaluate.repeat = options.repeat;
+  evaluate.choose_layouts = true;
   evaluate.calls = options.calls.value_or(std::max(1U, options.repeat));
   evaluate.run = run;
   const bool planned = options.json || (!options.quiet && !replaced);

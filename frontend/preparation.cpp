@@ -17,6 +17,7 @@
 #include "engine/plan/search/finiteness.h"
 #include "engine/plan/search/plan_counted.h"
 #include "engine/specialize.h"
+#include "frontend/chosen_layouts.h"
 #include "frontend/named_operands.h"
 #include "frontend/nearest.h"
 #include "frontend/pinned_trees.h"
@@ -600,11 +601,37 @@ double Report::median_run_ms() const {
   return sorted.empty() ? 0 : sorted[sorted.size() / 2];
 }
 
+namespace {
+
+Expected<Prepared> prepare_as_asked(const Pipeline& pipeline, const Machine& machine, const RequestText& text,
+                                    const std::vector<std::string>& names, const NamedFacts& operands, const EvaluateOptions& options,
+                                    const Cancellation& cancellation) {
+  return Preparation(pipeline, machine, operands, options, cancellation, CodeFrom::anywhere, nullptr).prepare(text, names);
+}
+
+}  // namespace
+
 Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, const RequestText& text,
                            const std::vector<std::string>& names, const NamedFacts& operands,
                            const EvaluateOptions& options, const Cancellation& cancellation, CodeFrom from,
                            const SavedNetwork* saved) {
-  return Preparation(pipeline, machine, operands, options, cancellation, from, saved).prepare(text, names);
+  if (!options.choose_layouts || from != CodeFrom::anywhere || saved != nullptr || options.calls <= 1)
+    return Preparation(pipeline, machine, operands, options, cancellation, from, saved).prepare(text, names);
+  EvaluateOptions planned = options;
+  planned.run = planned.compile = planned.count = planned.why = false;
+  planned.stages.clear();
+  const auto plain = prepare_as_asked(pipeline, machine, text, names, operands, planned, cancellation);
+  if (!plain) return std::unexpected(plain.error());
+  const auto chosen = chosen_layouts(pipeline, machine, text, names, operands, options, cancellation, *plain, prepare_as_asked);
+  if (!chosen) return std::unexpected(chosen.error());
+  auto prepared = prepare_as_asked(pipeline, machine, text, names, operands, chosen->options, cancellation);
+  if (!prepared || chosen->reason.empty()) return prepared;
+  Report& report = prepared->report;
+  report.explanation += chosen->reason + "\n";
+  Explanation explained = explanation_of(report);
+  explained.search.insert(explained.search.begin(), chosen->reason);
+  report.explained = std::make_shared<const Explanation>(std::move(explained));
+  return prepared;
 }
 
 }  // namespace weft

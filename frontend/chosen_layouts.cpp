@@ -1,0 +1,108 @@
+#include "frontend/chosen_layouts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/block_fill.h"
+#include "runtime/layouts.h"
+#include "runtime/tensor_facts.h"
+
+namespace weft {
+namespace {
+
+constexpr double least_fill = 0.75;
+constexpr double least_gain = 0.95;        ///< of the predicted time
+constexpr std::size_t most_candidates = 2;  ///< of a matrix
+constexpr std::uint64_t least_entries = 4096;
+
+/// Whether a place without an entry adds nothing to any result: they are dense, and zeros meet finite values alone.
+bool may_have_places(const Prepared& plain, const NamedFacts& operands, const std::string& name, const Threads& threads) {
+  for (const ScheduledTensor& scheduled : plain.plan.schedule.tensors) {
+    if (scheduled.role == TensorRole::operand) continue;
+    if (scheduled.like || scheduled.delivered || !scheduled.format.all_dense()) return false;
+  }
+  return std::ranges::all_of(operands, [&](const auto& operand) {
+    return operand.first == name || (operand.second.stored != nullptr && finite_values(*operand.second.stored, threads));
+  });
+}
+
+/// What it takes to store the matrix in blocks, as conversions are priced.
+double conversion_ns(const OperandFacts& operand, const Machine& machine) {
+  return machine.convert_entry * static_cast<double>(operand.stored->nnz());
+}
+
+bool is_worth_a_look(const OperandFacts& operand, const Prepared& plain, double calls, const Machine& machine) {
+  if (operand.stored == nullptr || operand.format.layout || operand.format.all_dense() || operand.stored->order() != 2) return false;
+  return operand.stored->nnz() >= least_entries && calls * plain.plan.cost.ns > conversion_ns(operand, machine);
+}
+
+/// The fullest groups of rows or columns, and the largest full blocks: the former gather least, the latter store least.
+std::vector<BlockFill> candidates(std::vector<BlockFill> fills) {
+  std::erase_if(fills, [](const BlockFill& each) { return each.fill < least_fill; });
+  const auto places = [](const BlockFill& each) { return each.fill * each.fill * static_cast<double>(each.rows * each.columns); };
+  std::ranges::sort(fills, std::greater<>(), places);
+  std::vector<BlockFill> chosen;
+  const auto take = [&](bool groups) {
+    const auto found = std::ranges::find_if(fills, [&](const BlockFill& each) { return (each.rows > 1 && each.columns == 1) == groups; });
+    if (found != fills.end()) chosen.push_back(*found);
+  };
+  take(true);
+  take(false);
+  if (chosen.size() > most_candidates) chosen.resize(most_candidates);
+  return chosen;
+}
+
+}  // namespace
+
+Expected<ChosenLayouts> chosen_layouts(const Pipeline& pipeline, const Machine& machine, const RequestText& text,
+                                       const std::vector<std::string>& names, const NamedFacts& operands, const EvaluateOptions& options,
+                                       const Cancellation& cancellation, const Prepared& plain, PrepareWith prepare) {
+  ChosenLayouts best{options, {}};
+  const EngineOptions& engine = pipeline.options();
+  const bool free = options.schedule.empty() && options.objective.empty() && !options.unfused && !options.prove;
+  if (!free || engine.strict_fp || plain.exposure) return best;
+  const Resources resources = engine.resources.with(cancellation);
+  double ns = plain.plan.cost.ns;
+  for (const std::string& name : names) {
+    const auto operand = operands.find(name);
+    if (operand == operands.end() || !is_worth_a_look(operand->second, plain, options.calls, machine)) continue;
+    const bool changes = std::ranges::find(options.changing, name) != options.changing.end() ||
+                         std::ranges::find(options.changing_patterns, name) != options.changing_patterns.end();
+    if (changes || options.formats.contains(name) || !may_have_places(plain, operands, name, resources.threads)) continue;
+    const auto fills = block_fills(*operand->second.stored, resources);
+    if (!fills) return std::unexpected(fills.error());
+    std::string others;
+    std::string winner;
+    for (const BlockFill& block : candidates(*fills)) {
+      EvaluateOptions tried = best.options;
+      tried.run = tried.compile = tried.count = tried.why = false;
+      tried.stages.clear();
+      auto format = parse_format(fmt::format("bcsr({},{})", block.rows, block.columns));
+      if (!format) return std::unexpected(format.error());
+      format->scalar = operand->second.format.scalar;
+      tried.formats[name] = *format;
+      const auto planned = prepare(pipeline, machine, text, names, operands, tried, cancellation);
+      // Blocks that memory has no room for are none.
+      if (!planned && planned.error().kind == ErrorKind::resource) continue;
+      if (!planned) return std::unexpected(planned.error());
+      const double priced = planned->plan.cost.ns + conversion_ns(operand->second, machine) / std::max(1.0, options.calls);
+      const std::string told = fmt::format("blocks of {} by {}, {:.0f} % full, {:.3g} us a call", block.rows, block.columns,
+                                           100 * block.fill, priced * 1e-3);
+      if (priced > least_gain * ns) {
+        others += "; not " + told;
+        continue;
+      }
+      if (!winner.empty()) others += "; not " + winner;
+      ns = priced;
+      winner = told;
+      best.options.formats[name] = *format;
+    }
+    if (!winner.empty())
+      best.reason += fmt::format("{}{} is stored in {}, conversion included, instead of {:.3g} us{}", best.reason.empty() ? "" : ". ", name,
+                                 winner, plain.plan.cost.ns * 1e-3, others);
+  }
+  return best;
+}
+
+}  // namespace weft

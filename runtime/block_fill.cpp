@@ -1,0 +1,61 @@
+#include "runtime/block_fill.h"
+
+#include <algorithm>
+#include <array>
+
+#include "runtime/indices.h"
+#include "runtime/level_traits.h"
+
+namespace weft {
+namespace {
+
+constexpr std::array<std::uint64_t, 6> sizes = {1, 2, 3, 4, 6, 8};
+constexpr std::uint64_t band = 24;  // a multiple of all sizes
+constexpr std::uint64_t sampled = 65536;
+constexpr std::uint64_t longest_inner = std::uint64_t{1} << 24;  // of a mark for each block
+
+bool is_in_order(const Format& format) {
+  return std::ranges::all_of(format.levels, [](const Level& level) { return !has_slots(level.kind); });
+}
+
+}  // namespace
+
+Expected<std::vector<BlockFill>> block_fills(const Tensor& tensor, const Resources& resources) {
+  std::vector<BlockFill> fills;
+  if (tensor.format().layout || tensor.order() != 2 || tensor.nnz() == 0 || !is_in_order(tensor.format())) return fills;
+  const std::uint32_t outer_mode = tensor.format().mode_order.front();
+  const std::uint64_t inner_extent = tensor.extents()[1 - outer_mode];
+  if (inner_extent > longest_inner) return fills;
+  const auto listed = entries(tensor, true, resources);
+  if (!listed) return std::unexpected(listed.error());
+  if (listed->count == 0) return fills;
+  const auto coordinates = [&](std::uint32_t mode) { return Indices(listed->crd[mode], coordinate_bits(listed->extents[mode])); };
+  const Indices outer = coordinates(outer_mode);
+  const Indices inner = coordinates(1 - outer_mode);
+  const std::uint64_t step = (listed->count + sampled - 1) / sampled;  // every so-manieth band
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> taken;
+  taken.reserve(std::min(listed->count, 2 * sampled));
+  for (std::uint64_t n = 0; n < listed->count; ++n) {
+    if (outer[n] / band % step == 0) taken.emplace_back(outer[n], inner[n]);
+  }
+  if (taken.empty()) return fills;
+  std::vector<std::uint64_t> last(inner_extent);
+  for (const std::uint64_t high : sizes) {
+    for (const std::uint64_t wide : sizes) {
+      if (high * wide == 1) continue;
+      std::ranges::fill(last, ~std::uint64_t{0});
+      std::uint64_t blocks = 0;
+      for (const auto& [at, across] : taken) {
+        std::uint64_t& seen = last[across / wide];
+        if (seen == at / high) continue;
+        seen = at / high;
+        ++blocks;
+      }
+      const double fill = static_cast<double>(taken.size()) / static_cast<double>(blocks * high * wide);
+      fills.push_back(outer_mode == 0 ? BlockFill{high, wide, fill} : BlockFill{wide, high, fill});
+    }
+  }
+  return fills;
+}
+
+}  // namespace weft
