@@ -6,9 +6,11 @@
 #include <limits>
 #include <utility>
 
+#include "engine/plan/explain/quantities.h"
 #include "frontend/command.h"
 #include "frontend/number_text.h"
 #include "frontend/report_json.h"
+#include "runtime/block_fill.h"
 #include "runtime/convert.h"
 #include "runtime/entries.h"
 #include "runtime/gaps.h"
@@ -114,6 +116,28 @@ std::string range_text(std::span<const T> values, Scalar scalar) {
   return fmt::format("values from {} to {}{}", value_text(least, scalar), value_text(most, scalar), more);
 }
 
+/// "  bcsr(3,3): 93 % full, 3.62 MB" for the blocks of a matrix that take least memory, if not much more than it takes now.
+Expected<std::string> blocks_text(const Tensor& tensor, const Resources& resources) {
+  constexpr double most_bytes = 1.3;
+  constexpr std::size_t most_lines = 4;
+  const auto fills = block_fills(tensor, resources);
+  if (!fills) return std::unexpected(fills.error());
+  std::vector<std::pair<double, std::string>> lines;
+  for (const BlockFill& each : *fills) {
+    const double places = static_cast<double>(tensor.nnz()) / each.fill;
+    const double blocks = places / static_cast<double>(each.rows * each.columns);
+    const double rows = static_cast<double>(tensor.extents()[0]) / static_cast<double>(each.rows);
+    const double bytes = places * scalar_bytes(tensor.format().scalar) + 4 * (blocks + rows);
+    if (bytes > most_bytes * static_cast<double>(tensor.bytes())) continue;
+    lines.emplace_back(bytes, fmt::format("  bcsr({},{}): {:.0f} % full, {}\n", each.rows, each.columns, 100 * each.fill, bytes_text(bytes)));
+  }
+  std::ranges::sort(lines);
+  if (lines.size() > most_lines) lines.resize(most_lines);
+  std::string text;
+  for (const auto& [bytes, line] : lines) text += line;
+  return text;
+}
+
 Expected<std::string> described(const Tensor& given, const std::string& name, const Resources& resources) {
   auto in_plain = in_plain_format(given, resources, name);
   if (!in_plain) return std::unexpected(in_plain.error());
@@ -150,6 +174,9 @@ Expected<std::string> described(const Tensor& given, const std::string& name, co
       lines[mode] += '\n';
     }
     for (const std::string& line : lines) text += line;
+    const auto blocks = blocks_text(tensor, resources);
+    if (!blocks) return std::unexpected(blocks.error());
+    if (!given.format().layout) text += *blocks;
   }
   const bool strided = std::ranges::any_of(tensor.format().levels, &Level::strided);  // beside elements of others
   if (strided) return text;

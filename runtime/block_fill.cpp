@@ -26,7 +26,8 @@ Expected<std::vector<BlockFill>> block_fills(const Tensor& tensor, const Resourc
   const std::uint32_t outer_mode = tensor.format().mode_order.front();
   const std::uint64_t inner_extent = tensor.extents()[1 - outer_mode];
   if (inner_extent > longest_inner) return fills;
-  const auto listed = entries(tensor, true, resources);
+  // Zeros that fill a dense level are no entries, others are.
+  const auto listed = entries(tensor, is_dense(tensor.format().levels.back().kind), resources);
   if (!listed) return std::unexpected(listed.error());
   if (listed->count == 0) return fills;
   const auto coordinates = [&](std::uint32_t mode) { return Indices(listed->crd[mode], coordinate_bits(listed->extents[mode])); };

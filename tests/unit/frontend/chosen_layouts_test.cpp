@@ -1,0 +1,124 @@
+// Blocks that weft chooses for a matrix: where they pay, where they would change results, and what is said of them.
+#include <doctest/doctest.h>
+
+#include <limits>
+
+#include "runtime/block_fill.h"
+#include "weft/session.h"
+
+namespace weft::chosen_layouts_test {
+namespace {
+
+/// Blocks of `side` by `side` around the diagonal of a square matrix, with small integers.
+Tensor blocks(std::uint64_t extent, std::uint64_t side, std::string_view format = "ds") {
+  std::vector<std::uint32_t> rows, columns;
+  std::vector<double> values;
+  for (std::uint64_t i = 0; i < extent; ++i) {
+    for (std::uint64_t block = 0; block < 5; ++block) {
+      for (std::uint64_t j = 0; j < side; ++j) {
+        rows.push_back(static_cast<std::uint32_t>(i));
+        columns.push_back(static_cast<std::uint32_t>((i / side + 7 * block) * side % extent / side * side + j));
+        values.push_back(static_cast<double>((i + j) % 5) + 1);
+      }
+    }
+  }
+  const auto copied = [](const auto& from) {
+    using Element = typename std::remove_reference_t<decltype(from)>::value_type;
+    Buffer buffer = *Buffer::allocate(from.size() * sizeof(Element), Memory(), "entries");
+    std::ranges::copy(from, buffer.as<Element>().begin());
+    return buffer;
+  };
+  Coordinates coordinates{{extent, extent}, {copied(rows), copied(columns)}, copied(values), Scalar::f64, rows.size()};
+  return *build(std::move(coordinates), *parse_format(format), Resources(), "B");
+}
+
+Tensor vector(std::uint64_t extent, double last) {
+  Tensor tensor = *dense_zeros({extent}, dense_format(1), Resources(), "x");
+  const auto values = tensor.writable_values<double>();
+  for (std::uint64_t n = 0; n < extent; ++n) values[n] = static_cast<double>(n % 7) - 3;
+  values[extent - 1] = last;
+  return tensor;
+}
+
+struct Evaluated {
+  std::vector<double> y;
+  std::string explanation;
+};
+Evaluated evaluated(const Tensor& matrix, const Tensor& x, double calls, bool choose, std::map<std::string, Format> formats = {}) {
+  const auto session = Session::create();
+  REQUIRE(session);
+  session->set("B", matrix);
+  session->set("x", x);
+  EvaluateOptions options;
+  options.calls = calls;
+  options.choose_layouts = choose;
+  options.formats = std::move(formats);
+  const auto evaluation = session->evaluate("y(i) = B(i,j) * x(j)", {"B", "x"}, options);
+  REQUIRE_MESSAGE(evaluation, (evaluation ? "" : evaluation.error().message));
+  const auto y = *convert(evaluation->results.at("y"), dense_format(1), Resources(), "y");
+  const auto values = y.values().as<const double>();
+  return {{values.begin(), values.end()}, evaluation->report.explanation};
+}
+
+bool chose(const Evaluated& one) { return one.explanation.find("B is stored in blocks of ") != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("full blocks are chosen for many calls, and change no result") {
+  for (const std::uint64_t extent : {3000, 3001}) {
+    const Tensor matrix = blocks(extent / 3 * 3, 3);
+    const Tensor x = vector(extent / 3 * 3, 2);
+    const Evaluated plain = evaluated(matrix, x, 1e6, false);
+    const Evaluated chosen = evaluated(matrix, x, 1e6, true);
+    CHECK(chose(chosen));
+    CHECK(!chose(plain));
+    CHECK(chosen.y == plain.y);
+    CHECK(chosen.explanation.find("100 % full") != std::string::npos);
+    CHECK(!chose(evaluated(matrix, x, 1, true)));
+    CHECK(!chose(evaluated(matrix, x, 1e6, true, {{"B", *parse_format("ds")}})));
+  }
+}
+
+TEST_CASE("blocks are not chosen where a place without an entry could be seen") {
+  const Tensor matrix = blocks(3000, 3);
+  const Evaluated infinite = evaluated(matrix, vector(3000, std::numeric_limits<double>::infinity()), 1e6, true);
+  CHECK(!chose(infinite));
+  CHECK(!chose(evaluated(matrix, vector(3000, 1), 1e6, true, {{"y", *parse_format("s")}})));
+  const Tensor given = *convert(matrix, *parse_format("bcsr(2,2)"), Resources(), "B");
+  CHECK(!chose(evaluated(given, vector(3000, 1), 1e6, true)));
+}
+
+TEST_CASE("how full blocks are") {
+  const Tensor matrix = blocks(240, 3);
+  for (const std::string_view format : {"ds", "ds:1,0", "uq", "ss", "db"}) {
+    CAPTURE(format);
+    const auto fills = block_fills(*convert(matrix, *parse_format(format), Resources(), "B"), Resources());
+    REQUIRE(fills);
+    CHECK(fills->size() == 35);
+    for (const BlockFill& each : *fills) {
+      CAPTURE(each.rows);
+      CAPTURE(each.columns);
+      // By brute force: a place belongs to a block that holds an entry.
+      const auto stored = *convert(matrix, *parse_format("dd"), Resources(), "B");
+      const auto values = stored.values().as<const double>();
+      std::uint64_t blocks_with = 0;
+      std::uint64_t entries = 0;
+      for (std::uint64_t i = 0; i < 240; i += each.rows) {
+        for (std::uint64_t j = 0; j < 240; j += each.columns) {
+          bool any = false;
+          for (std::uint64_t a = i; a < std::min<std::uint64_t>(240, i + each.rows); ++a) {
+            for (std::uint64_t b = j; b < std::min<std::uint64_t>(240, j + each.columns); ++b) {
+              any = any || values[a * 240 + b] != 0;
+              entries += values[a * 240 + b] != 0;
+            }
+          }
+          blocks_with += any;
+        }
+      }
+      CHECK(each.fill == static_cast<double>(entries) / static_cast<double>(blocks_with * each.rows * each.columns));
+    }
+  }
+  CHECK(block_fills(vector(5, 1), Resources())->empty());
+}
+
+}  // namespace weft::chosen_layouts_test
