@@ -129,7 +129,8 @@ Expected<std::string> blocks_text(const Tensor& tensor, const Resources& resourc
     const double rows = static_cast<double>(tensor.extents()[0]) / static_cast<double>(each.rows);
     const double bytes = places * scalar_bytes(tensor.format().scalar) + 4 * (blocks + rows);
     if (bytes > most_bytes * static_cast<double>(tensor.bytes())) continue;
-    lines.emplace_back(bytes, fmt::format("  bcsr({},{}): {:.0f} % full, {}\n", each.rows, each.columns, 100 * each.fill, bytes_text(bytes)));
+    lines.emplace_back(bytes,
+                       fmt::format("  bcsr({},{}): {:.0f} % full, {}\n", each.rows, each.columns, 100 * each.fill, bytes_text(bytes)));
   }
   std::ranges::sort(lines);
   if (lines.size() > most_lines) lines.resize(most_lines);

@@ -125,7 +125,8 @@ TEST_CASE("layouts change no result") {
       bindings.set(name, again ? *again : tensor);
     }
     const auto results = kernel->run(bindings);
-    if (results || results.error().message.find("order") == std::string::npos) CHECK(defect(results, expected_result(random), wanted) == "");
+    if (results || results.error().message.find("order") == std::string::npos)
+      CHECK(defect(results, expected_result(random), wanted) == "");
   }
   MESSAGE(over_levels << " networks planned over the levels of layouts");
   if (drawn.count >= 60) CHECK(over_levels > drawn.count / 8);
