@@ -48,6 +48,11 @@ struct weft_engine {
 struct weft_tensor {
   weft::Tensor tensor;
   std::string format, summary;  ///< so that these texts have an owner
+  struct LevelText {
+    std::string text;
+    std::int64_t low = 0;  ///< value of coordinate 0
+  };
+  std::vector<LevelText> levels = {};  ///< of a layout
 };
 
 struct weft_statistics {

@@ -100,6 +100,12 @@ int32_t weft_tensor_level(const weft_tensor* tensor, uint32_t level, int32_t* ki
   });
 }
 
+const char* weft_tensor_level_text(const weft_tensor* tensor, uint32_t level, int64_t* low) {
+  const bool there = tensor && level < tensor->levels.size();
+  if (low) *low = there ? tensor->levels[level].low : 0;
+  return there ? tensor->levels[level].text.c_str() : "";
+}
+
 int32_t weft_tensor_values(const weft_tensor* tensor, const void** values, uint64_t* count, weft_error** error) {
   return guarded(error, [&]() -> Expected<void> {
     if (auto there = all(given(tensor, "tensor"), given(values, "values")); !there) return there;

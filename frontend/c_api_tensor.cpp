@@ -7,6 +7,7 @@
 #include "frontend/c_api.h"
 #include "runtime/extents.h"
 #include "runtime/indices.h"
+#include "runtime/placement.h"
 #include "runtime/scalar_traits.h"
 #include "weft/host.h"
 
@@ -15,7 +16,13 @@ namespace weft::c_api {
 weft_tensor* tensor_handle(Tensor tensor) {
   std::string format = tensor.format().text();
   std::string summary = tensor.summary();
-  return new weft_tensor{std::move(tensor), std::move(format), std::move(summary)};
+  std::vector<weft_tensor::LevelText> levels;
+  if (const Layout* const layout = tensor.format().layout.get()) {
+    const auto placement = Placement::of(*layout, tensor.extents(), tensor_name);
+    for (std::size_t level = 0; level < layout->levels.size(); ++level)
+      levels.push_back({layout->level_text(level), placement ? placement->levels()[level].range.least : 0});
+  }
+  return new weft_tensor{std::move(tensor), std::move(format), std::move(summary), std::move(levels)};
 }
 
 HostValues values_of(Scalar scalar, const void* data, std::uint64_t count) {
@@ -218,10 +225,9 @@ int32_t weft_tensor_levels(const weft_engine* engine, const char* format, const 
     if (!sound) return std::unexpected(sound.error());
     auto parsed = parse_format(format);
     if (!parsed) return std::unexpected(std::move(parsed.error()));
-    if (parsed->layout)
-      return unsupported(fmt::format("arrays of the host are not read in the layout {}: build the tensor", parsed->text()));
     const std::size_t order = parsed->order();
-    sound = all(given_unless_empty(extents, order, "extents"), given_unless_empty(pos, order, "pos"),
+    const std::size_t modes = parsed->modes();
+    sound = all(given_unless_empty(extents, modes, "extents"), given_unless_empty(pos, order, "pos"),
                 given_unless_empty(pos_counts, order, "pos_counts"), given_unless_empty(crd, order, "crd"),
                 given_unless_empty(crd_counts, order, "crd_counts"), given_unless_empty(values, value_count, "values"));
     if (!sound) return std::unexpected(sound.error());
@@ -234,7 +240,7 @@ int32_t weft_tensor_levels(const weft_engine* engine, const char* format, const 
       levels.push_back({*starts, *coordinates});
     }
     const Scalar scalar = parsed->scalar;
-    return taken(borrow(std::move(*parsed), {extents, extents + order}, levels, values_of(scalar, values, value_count)), flags,
+    return taken(borrow(std::move(*parsed), {extents, extents + modes}, levels, values_of(scalar, values, value_count)), flags,
                  engine->resources());
   });
 }

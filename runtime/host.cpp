@@ -9,6 +9,7 @@
 #include "runtime/host_arrays.h"
 #include "runtime/indices.h"
 #include "runtime/level_traits.h"
+#include "runtime/placement.h"
 #include "runtime/tensor_facts.h"
 
 namespace weft {
@@ -44,9 +45,74 @@ Expected<void> check_indices(const HostIndices& indices, std::uint64_t extent, s
   return wrong.empty() ? Expected<void>{} : borrowed_defect(level, array, wrong);
 }
 
+namespace {
+
+/// The most coordinates of a fiber, of lengths that nothing has verified yet.
+std::uint64_t longest_fiber(const HostIndices& pos) {
+  const Indices ends(Buffer::borrow(pos.data, pos.bytes), pos.bits);
+  std::uint64_t longest = 0;
+  for (std::uint64_t n = 1; n < ends.size(); ++n) longest = std::max(longest, ends[n] > ends[n - 1] ? ends[n] - ends[n - 1] : 0);
+  return longest;
+}
+
+/// Extents of the levels of a layout over arrays of the host: those of slots without a number are what the arrays have.
+Expected<std::vector<std::uint64_t>> borrowed_extents(const Layout& layout, const std::vector<std::uint64_t>& extents,
+                                                      const std::vector<HostLevel>& levels) {
+  const auto placement = Placement::of(layout, extents, "a borrowed tensor");
+  if (!placement) return std::unexpected(placement.error());
+  std::vector<std::uint64_t> of_levels = placement->level_extents();
+  for (std::size_t l = 0; l < of_levels.size(); ++l) {
+    const LayoutLevel& level = layout.levels[l];
+    if (level.bits == 8 || level.bits == 16)
+      return borrowed_defect(l, "coordinates", fmt::format("of {} bits are stored by weft alone", level.bits));
+    if (level.value || level.high) continue;
+    if (!has_lengths(level.kind)) return borrowed_defect(l, "slots", "have no number: *:d(7) says it");
+    if (auto checked = check_indices(levels[l].pos, 0, l, "pos"); !checked) return std::unexpected(checked.error());
+    of_levels[l] = longest_fiber(levels[l].pos);
+  }
+  return of_levels;
+}
+
+/// A layout over the arrays of its levels, as a format over levels is: verified when it is first read.
+Expected<Tensor> borrowed_layout(Format format, std::vector<std::uint64_t> extents, const std::vector<HostLevel>& levels,
+                                 HostValues values) {
+  const Layout& layout = *format.layout;
+  if (levels.size() != format.order() || extents.size() != format.modes())
+    return input_error(fmt::format("{} extents and arrays of {} levels for the layout {}", extents.size(), levels.size(), format.text()));
+  TensorArrays tensor;
+  tensor.levels.resize(levels.size());
+  auto of_levels = borrowed_extents(layout, extents, levels);
+  if (!of_levels) return std::unexpected(of_levels.error());
+  for (std::size_t l = 0; l < levels.size(); ++l) {
+    Level& level = format.levels[l];
+    const auto& [pos, crd] = levels[l];
+    if (is_dense(level.kind)) continue;
+    if (has_gaps(level.kind)) return borrowed_defect(l, "arrays", "of hashed and bitmap levels are laid out by weft alone");
+    if (has_coordinates(level.kind)) {
+      if (auto checked = check_indices(crd, (*of_levels)[l], l, "crd"); !checked) return std::unexpected(checked.error());
+      level.crd_bits = crd.bits;
+      tensor.levels[l].crd = Buffer::borrow(crd.data, crd.bytes);
+    }
+    if (is_per_parent(level.kind)) continue;
+    if (auto checked = check_indices(pos, 0, l, "pos"); !checked) return std::unexpected(checked.error());
+    level.pos_bits = pos.bits;
+    tensor.levels[l].pos = Buffer::borrow(pos.data, pos.bytes);
+  }
+  const std::string_view wrong = wrong_address(values.data, values.bytes, scalar_bytes(values.scalar));
+  if (!wrong.empty()) return fail(ErrorKind::input, ErrorCode::sizes, {}, fmt::format("a borrowed tensor: the array of values {}", wrong));
+  format.scalar = values.scalar;
+  tensor.format = std::move(format);
+  tensor.extents = std::move(extents);
+  tensor.level_extents = std::move(*of_levels);
+  tensor.values = Buffer::borrow(values.data, values.bytes);
+  return Tensor(std::move(tensor));
+}
+
+}  // namespace
+
 static Expected<Tensor> borrowed(Format format, std::vector<std::uint64_t> extents, const std::vector<HostLevel>& levels,
                         HostValues values) {
-  if (format.layout) return unsupported(fmt::format("arrays of the host are not read in the layout {}: build the tensor", format.text()));
+  if (format.layout) return borrowed_layout(std::move(format), std::move(extents), levels, values);
   if (levels.size() != format.order() || extents.size() != format.order()) {
     return input_error(fmt::format("{} extents and arrays of {} levels for a format of {}", extents.size(), levels.size(),
                                    format.order()));

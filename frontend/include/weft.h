@@ -225,7 +225,8 @@ int32_t weft_tensor_coo(const weft_engine* engine, int32_t scalar, uint32_t orde
                         uint64_t nnz, uint32_t index_bits, const void* const* crd, const void* values, uint32_t flags,
                         weft_tensor** made, weft_error** error);
 /* Any format, from the arrays of its levels. By level: `pos` and its elements, `crd` and its elements; NULL and 0 where
- * the level has none. `pos` has one element more than its parent has positions (a first level: 2), `crd` one per
+ * the level has none. A layout too: scipy's BSR is "bcsr(4,4)", with indptr and indices at the second of four levels
+ * and the blocks as values. `pos` has one element more than its parent has positions (a first level: 2), `crd` one per
  * position. `extents` are by mode; the scalar type is that of the format. */
 int32_t weft_tensor_levels(const weft_engine* engine, const char* format, const uint64_t* extents, uint32_t index_bits,
                            const void* const* pos, const uint64_t* pos_counts, const void* const* crd,
@@ -285,6 +286,9 @@ const char* weft_tensor_summary(const weft_tensor* tensor);  /* "50x60 ds:0,1 f6
 int32_t weft_tensor_level(const weft_tensor* tensor, uint32_t level, int32_t* kind, uint32_t* mode, const void** pos,
                           uint64_t* pos_count, uint32_t* pos_bits, const void** crd, uint64_t* crd_count,
                           uint32_t* crd_bits, int64_t* stride, weft_error** error);
+/* What a level of a layout holds, its kind and bits: "i/4:d", "j-i:s<8>"; "" for other tensors and levels. `low` (or
+ * NULL): the value that coordinate 0 stands for, -2 of j-i over 3 rows. Lives as long as the tensor. */
+const char* weft_tensor_level_text(const weft_tensor* tensor, uint32_t level, int64_t* low);
 /* The values in place, one per position of the last level; of strided host memory, from its first element on. */
 int32_t weft_tensor_values(const weft_tensor* tensor, const void** values, uint64_t* count, weft_error** error);
 

@@ -50,6 +50,7 @@ static void threads_of_the_host(void) {
   engine = engine_with(options);
   EXPECT(weft_engine_threads(engine) == 3);
   products(engine);
+  blocks(engine);
   {
     weft_tensor* tensor = NULL;
     EXPECT(weft_tensor_load(engine, "sparse(2000x2000,nnz=200000)", "ds", &tensor, &error) == WEFT_OK && loops > 0);

@@ -32,6 +32,7 @@ void expected(int held, const char* file, const char* what, int line, const weft
 weft_engine* engine_with(weft_options* options);
 
 void products(weft_engine* engine);
+void blocks(weft_engine* engine);
 void sparse_result(weft_engine* engine);
 void kernels(weft_engine* engine);
 void symbolic(weft_engine* engine);

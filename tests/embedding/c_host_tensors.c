@@ -99,8 +99,54 @@ void products(weft_engine* engine) {
     EXPECT_ERROR(WEFT_INPUT, "'values' is NULL", weft_tensor_to_dense(engine, m, NULL, 6, NULL, &error));
   }
   weft_tensor_free(m);
-  EXPECT_ERROR(WEFT_INPUT, "extent", weft_tensor_coo(engine, WEFT_F64, 2, extents, 3, 32, (crd[0] = columns, crd), values, WEFT_COPY, &m, &error));
+  EXPECT_ERROR(WEFT_INPUT, "extent",
+               weft_tensor_coo(engine, WEFT_F64, 2, extents, 3, 32, (crd[0] = columns, crd), values, WEFT_COPY, &m, &error));
   EXPECT(m == NULL);
+  weft_session_free(session);
+}
+
+/* y = B x with B in blocks of 2 by 2, as scipy's BSR holds them: of 3 rows and 5 columns, so that blocks reach beyond both. */
+void blocks(weft_engine* engine) {
+  static const uint64_t extents[2] = {3, 5};
+  static const int32_t block_pos[3] = {0, 2, 3}, block_crd[3] = {0, 2, 1};
+  static const double values[12] = {1, 2, 0, 3, 4, 0, 5, 0, 6, 7, 0, 0};
+  static const double misplaced[12] = {1, 2, 0, 3, 4, 9, 5, 0, 6, 7, 0, 0};
+  static const double x[5] = {1, 10, 100, 1000, 10000};
+  const uint64_t five = 5, pos_counts[4] = {0, 3, 0, 0}, crd_counts[4] = {0, 3, 0, 0};
+  const void* const pos[4] = {NULL, block_pos, NULL, NULL};
+  const void* const crd[4] = {NULL, block_crd, NULL, NULL};
+  weft_error* error = NULL;
+  weft_session* session = NULL;
+  weft_tensor *b = NULL, *vector = NULL, *y = NULL;
+  uint32_t flags;
+  EXPECT(weft_session_create(engine, &session, &error) == WEFT_OK);
+  EXPECT(weft_tensor_dense(engine, WEFT_F64, 1, &five, NULL, x, WEFT_BORROW, &vector, &error) == WEFT_OK);
+  EXPECT(weft_session_set(session, "x", vector, &error) == WEFT_OK);
+  weft_tensor_free(vector);
+  for (flags = WEFT_COPY; flags <= WEFT_BORROW; ++flags) {
+    weft_evaluation* evaluation = NULL;
+    const void* stored = NULL;
+    double result[3] = {0, 0, 0};
+    int64_t low = 7;
+    uint32_t mode = 0;
+    EXPECT(weft_tensor_levels(engine, "bcsr(2,2)", extents, 32, pos, pos_counts, crd, crd_counts, values, 12, flags, &b, &error) == WEFT_OK);
+    EXPECT(strcmp(weft_tensor_format(b), "(i,j) -> (i/2:d, j/2:s, i%2:d, j%2:d)") == 0 && weft_tensor_order(b) == 2);
+    EXPECT(strcmp(weft_tensor_level_text(b, 1, &low), "j/2:s") == 0 && low == 0);
+    EXPECT(weft_tensor_level_text(b, 4, &low)[0] == '\0' && weft_tensor_level_text(NULL, 0, NULL)[0] == '\0');
+    EXPECT(weft_tensor_level(b, 1, NULL, &mode, NULL, NULL, NULL, NULL, NULL, NULL, NULL, &error) == WEFT_OK && mode == UINT32_MAX);
+    EXPECT(weft_tensor_values(b, &stored, NULL, &error) == WEFT_OK && (stored == values) == ((flags & WEFT_BORROW) != 0));
+    EXPECT(weft_session_set(session, "B", b, &error) == WEFT_OK);
+    EXPECT(weft_session_evaluate(session, "y(i) = B(i,j) * x(j)", 0, NULL, NULL, &evaluation, &error) == WEFT_OK);
+    EXPECT(weft_evaluation_result(evaluation, "y", &y, &error) == WEFT_OK);
+    weft_evaluation_free(evaluation);
+    EXPECT(weft_tensor_to_dense(engine, y, result, 3, NULL, &error) == WEFT_OK);
+    EXPECT(result[0] == 40021 && result[1] == 50030 && result[2] == 7600);
+    weft_tensor_free(y);
+    weft_tensor_free(b);
+  }
+  EXPECT_ERROR(
+      WEFT_INPUT, "is no coordinate of the tensor",
+      weft_tensor_levels(engine, "bcsr(2,2)", extents, 32, pos, pos_counts, crd, crd_counts, misplaced, 12, WEFT_BORROW, &b, &error));
   weft_session_free(session);
 }
 
