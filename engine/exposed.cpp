@@ -76,13 +76,13 @@ Expected<ReadOperand> read_dense(const Tensor& given, const std::vector<ModePart
   std::vector<std::uint64_t> covered(given.order(), 1);
   for (std::size_t level = 0; level < parts.size(); ++level) covered[parts[level].mode] *= extents[level];
   for (std::size_t mode = 0; mode < covered.size(); ++mode) whole = whole && covered[mode] == given.extents()[mode];
-  if (whole) return ReadOperand{dense_view(given, parts, extents), true, LayoutOrigin::given};
+  if (whole) return ReadOperand{dense_view(given, parts, extents), given, true, LayoutOrigin::given};
   auto padded = dense_zeros(extents, dense_format(extents.size(), given.format().scalar), resources, name);
   if (!padded) return std::unexpected(padded.error());
   const auto inside = window(*padded, parts, given.extents());
   if (!inside) return internal_error(fmt::format("the parts of {} do not lie side by side", name));
   if (auto written = write_dense(given, *inside, resources, name); !written) return std::unexpected(written.error());
-  return ReadOperand{std::move(*padded), false, LayoutOrigin::made};
+  return ReadOperand{std::move(*padded), {}, false, LayoutOrigin::made};
 }
 
 /// 0, 1, … below every position above.
@@ -119,6 +119,18 @@ Expected<Tensor> plain_levels(const Tensor& stored, const Resources& resources, 
     arrays.levels[level].crd = std::move(*crd);
   }
   return made(std::move(arrays));
+}
+
+/// The same of a layout that weft has made, once for all who read it: what is known of its pattern stays known.
+Expected<Tensor> known_levels(const Tensor& stored, const Resources& resources, const std::string& name) {
+  PatternFacts& facts = *TensorParts::pattern_facts(stored);
+  const ValueFacts& values = *TensorParts::value_facts(stored);
+  const std::lock_guard lock(facts.leveling);
+  if (facts.levels && facts.levels->values == values.number && facts.levels->version == values.version()) return facts.levels->tensor;
+  auto levels = facts.levels ? Expected<Tensor>(TensorParts::with_values(facts.levels->tensor, stored.values(), 0, stored.format().scalar))
+                             : plain_levels(stored, resources, name);
+  if (levels) facts.levels = {*levels, values.number, values.version()};
+  return levels;
 }
 
 /// The same arrays; those that are the given tensor's are kept alive by others.
@@ -218,7 +230,7 @@ Expected<ReadOperand> read_operand(const Exposure& exposure, TensorId operand, c
                                    const Resources& resources) {
   const ExposedTensor& exposed = exposure.tensors[operand];
   const std::string& name = exposure.given.tensors[operand].name;
-  if (!exposed.read_in) return ReadOperand{given, true, LayoutOrigin::given};
+  if (!exposed.read_in) return ReadOperand{given, given, true, LayoutOrigin::given};
   Format wanted = *exposed.read_in;
   wanted.scalar = given.format().scalar;
   const bool dense = std::ranges::all_of(wanted.levels, [](const Level& level) { return is_dense(level.kind); });
@@ -228,10 +240,10 @@ Expected<ReadOperand> read_operand(const Exposure& exposure, TensorId operand, c
   const bool same = given.format().text() == wanted.text();
   auto stored = same ? Expected<LaidOut>(LaidOut{given, LayoutOrigin::given}) : laid_out(given, wanted, changes, resources, name);
   if (!stored) return std::unexpected(stored.error());
-  if (exposed.parts.empty()) return ReadOperand{std::move(stored->tensor), same, stored->origin};
-  auto levels = plain_levels(stored->tensor, resources, name);
+  if (exposed.parts.empty()) return ReadOperand{stored->tensor, stored->tensor, same, stored->origin};
+  auto levels = same ? plain_levels(given, resources, name) : known_levels(stored->tensor, resources, name);
   if (!levels) return std::unexpected(levels.error());
-  return ReadOperand{std::move(*levels), same, stored->origin};
+  return ReadOperand{std::move(*levels), std::move(stored->tensor), same, stored->origin};
 }
 
 Expected<Tensor> handed_over(const Exposure& exposure, TensorId result, const Tensor& computed, const Format& format,
@@ -294,19 +306,17 @@ Expected<std::optional<std::string>> ExposedOperands::take(const Exposure& expos
       continue;
     }
     const BoundArrays now = arrays_of(tensor);
-    const Known as_now{now.pattern, now.values, now.version, true};
     const auto known = known_.find(declared.name);
     if (known != known_.end() && now.values != 0 && read_.contains(declared.name)) {
-      Known before = known->second;
-      before.as_given = true;
-      if (before == as_now) continue;
+      const Known& before = known->second;
+      if (before.pattern == now.pattern && before.values == now.values && before.version == now.version) continue;
     }
     auto read = read_operand(exposure, operand, tensor, host.changing.contains(declared.name), resources);
     if (!read) return std::unexpected(read.error());
     if (read->tensor.extents() != exposure.network.tensors[operand].extents)
       return std::optional(fmt::format("{} has other numbers of slots", declared.name));
     if (host.lent && read->as_given) read->tensor = unowned_arrays(read->tensor, tensor);
-    known_[declared.name] = {now.pattern, now.values, now.version, read->as_given};
+    known_[declared.name] = {now.pattern, now.values, now.version, read->as_given, read->as_given ? Tensor() : std::move(read->stored)};
     read_[declared.name] = std::move(read->tensor);
   }
   // Others that are bound serve other kernels; they are told of where one is missing.

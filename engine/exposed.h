@@ -26,6 +26,8 @@ Format format_handed_over(const Exposure& exposure, TensorId result, const Forma
 /// An operand as the planned network reads it, and whether its positions are those of the tensor as given.
 struct ReadOperand {
   Tensor tensor;
+  /// What it was made of. A reader of `tensor` holds it too, so that values are not filled in meanwhile.
+  Tensor stored = {};
   bool as_given = false;
   LayoutOrigin origin = LayoutOrigin::given;
 };
@@ -54,7 +56,7 @@ class ExposedOperands {
   struct Known {
     std::uint64_t pattern = 0, values = 0, version = 0;  ///< of the tensor as given
     bool as_given = false;
-    bool operator==(const Known&) const = default;
+    Tensor stored = {};  ///< what the tensor that is read was made of, where that is not the given one
   };
   std::map<std::string, Known> known_;
   std::map<std::string, Tensor> read_;

@@ -98,7 +98,7 @@ Expected<CompiledNetwork> PlainFallback::operator()(const std::map<std::string, 
     const auto given = operands.find(name);
     if (network->tensors[tensor].is_result || given == operands.end()) continue;
     auto read = exposure ? read_operand(*exposure, tensor, given->second, false, options.resources)
-                         : Expected<ReadOperand>(ReadOperand{given->second, true, LayoutOrigin::given});
+                         : Expected<ReadOperand>(ReadOperand{given->second, given->second, true, LayoutOrigin::given});
     if (!read) return std::unexpected(read.error());
     plain.emplace(name, std::move(read->tensor));
   }

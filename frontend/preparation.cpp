@@ -247,6 +247,7 @@ class Preparation {
       if (!read) return std::unexpected(read.error());
       if (read->origin != LayoutOrigin::given)
         met_.push_back(fmt::format("{} from {} to {}", name, tensors.at(name)->format().text(), exposure->tensors[tensor].read_in->text()));
+      stored_levels_.push_back(std::move(read->stored));
       const Tensor& kept = levels_[name] = std::move(read->tensor);
       stored_.at(name) = operand_facts(kept, resources());
     }
@@ -589,6 +590,7 @@ class Preparation {
   Network given_;      // without the trees that --tree pins, and as the tensors stand
   PlanOptions asked_;  // of that
   Tensors levels_;     // of operands with layouts, and what meets them
+  std::vector<Tensor> stored_levels_;  // what these were made of
   std::set<std::string> vouched_for_;  // operands that are said to be finite
   Prepared prepared_;
 };

@@ -84,6 +84,14 @@ struct PatternFacts {
   /// Of a pattern that a kernel has computed: set by who makes the tensor, before others see it; else null.
   std::shared_ptr<const ComputedPattern> computed;
 
+  /// Of a layout that weft made: its levels as kernels read them, with which values.
+  struct Levels {
+    Tensor tensor;
+    std::uint64_t values = 0, version = 0;
+  };
+  std::mutex leveling;  ///< of what follows
+  std::optional<Levels> levels;
+
   /// What plans and code know of the pattern, as a number of 128 bits; made by `make` when first asked.
   template <class Make>
   std::array<std::uint64_t, 2> digest(Make&& make) {
