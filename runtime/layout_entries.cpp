@@ -10,7 +10,7 @@
 namespace weft {
 namespace {
 
-constexpr std::string_view what = "the entries of a tensor";
+constexpr std::string_view the_entries = "the entries of a tensor";
 
 /// Whether a value is among the zeros that are left out.
 template <class T>
@@ -21,7 +21,7 @@ bool is_left_out(T value, Zeros zeros) {
 
 /// Before anything is computed of them: blocks may be mostly zeros.
 Expected<Coordinates> without_zeros(Coordinates list, Zeros zeros, const Resources& resources) {
-  auto keep = Buffer::allocate(list.count, resources.memory, what);
+  auto keep = Buffer::allocate(list.count, resources.memory, the_entries);
   if (!keep) return std::unexpected(keep.error());
   const auto kept = keep->as<std::uint8_t>();
   with_element(list.scalar, [&]<class T>(T) {
@@ -30,7 +30,7 @@ Expected<Coordinates> without_zeros(Coordinates list, Zeros zeros, const Resourc
       for (std::uint64_t n = begin; n < end; ++n) kept[n] = !is_left_out(values[n], zeros);
     });
   });
-  return selected(std::move(list), *keep, resources, what);
+  return selected(std::move(list), *keep, resources, the_entries);
 }
 
 /// Level coordinates to those of modes; keep[n] = 0 where there are none.
@@ -122,7 +122,7 @@ class Mapping {
 }  // namespace
 
 Expected<StoredPlaces> stored_places(const Tensor& tensor, const Placement& placement, Zeros zeros, const Resources& resources) {
-  auto stored = level_tensor(tensor, resources, what);
+  auto stored = level_tensor(tensor, resources, the_entries);
   if (!stored) return std::unexpected(stored.error());
   auto levels = entries(*stored, false, resources);
   if (levels && zeros != Zeros::kept) levels = without_zeros(std::move(*levels), zeros, resources);
@@ -134,11 +134,11 @@ Expected<StoredPlaces> stored_places(const Tensor& tensor, const Placement& plac
   places.modes.count = places.levels.count;
   places.modes.values = places.levels.values;
   for (const std::uint64_t extent : tensor.extents()) {
-    auto crd = Buffer::allocate(places.levels.count * (coordinate_bits(extent) / 8), resources.memory, what);
+    auto crd = Buffer::allocate(places.levels.count * (coordinate_bits(extent) / 8), resources.memory, the_entries);
     if (!crd) return std::unexpected(crd.error());
     places.modes.crd.push_back(std::move(*crd));
   }
-  auto keep = Buffer::allocate(places.levels.count, resources.memory, what);
+  auto keep = Buffer::allocate(places.levels.count, resources.memory, the_entries);
   if (!keep) return std::unexpected(keep.error());
   std::ranges::fill(keep->as<std::uint8_t>(), std::uint8_t{1});
   Mapping(placement, places.levels, places.modes, keep->as<std::uint8_t>()).run(resources);
@@ -151,7 +151,7 @@ Expected<Coordinates> entries_with_layout(const Tensor& tensor, Zeros zeros, con
   if (!placement) return std::unexpected(placement.error());
   auto places = stored_places(tensor, *placement, zeros, resources);
   if (!places) return std::unexpected(places.error());
-  return selected(std::move(places->modes), places->keep, resources, what);
+  return selected(std::move(places->modes), places->keep, resources, the_entries);
 }
 
 }  // namespace weft
