@@ -25,6 +25,16 @@ struct Waiting {
   int count = 0;
 };
 
+/// Has the compiler take the row for something that it cannot load again: else it does so for every row of the tile.
+template <int R>
+inline void hold_row(Row<R>& row) {
+#ifdef __AVX512F__
+  for (int n = 0; n < Row<R>::count; ++n) asm("" : "+v"(row.part[n]));
+#else
+  static_cast<void>(row);
+#endif
+}
+
 /// Sixteen vectors of the matrix: rows from `top` on, all of their columns.
 template <int R>
 inline void add_to_tile(const Waiting<R>& waiting, double* __restrict matrix, int top, bool fresh) {
@@ -35,9 +45,11 @@ inline void add_to_tile(const Waiting<R>& waiting, double* __restrict matrix, in
     for (int c = 0; c < columns; ++c)
       tile[r][c] = fresh ? Vector{} : Vector(*reinterpret_cast<const LooseVector*>(matrix + (top + r) * R + c * 8));
   for (int n = 0; n < waiting.count; ++n) {
-    const auto* row = reinterpret_cast<const Vector*>(waiting.rows[n]);
+    Row<R> row;
+    row.load(waiting.rows[n]);
+    hold_row(row);
     for (int r = 0; r < rows; ++r)
-      for (int c = 0; c < columns; ++c) tile[r][c] += waiting.scales[n][top + r] * row[c];
+      for (int c = 0; c < columns; ++c) tile[r][c] += waiting.scales[n][top + r] * row.part[c];
   }
   for (int r = 0; r < rows; ++r)
     for (int c = 0; c < columns; ++c) *reinterpret_cast<LooseVector*>(matrix + (top + r) * R + c * 8) = tile[r][c];

@@ -37,8 +37,9 @@ double gflops(const Threads& threads) {
   constexpr int rounds = 100'000;
   constexpr int sums = 16;
   return best_rate(threads, 2.0 * 8 * sums * rounds, [](std::size_t task, unsigned) {
-    Vector sum[sums] = {};
-    const Vector factor = Vector{} + static_cast<double>(task);
+    Vector sum[sums];  // each of its own value, or the compiler computes one for all
+    for (int n = 0; n < sums; ++n) sum[n] = Vector{} + static_cast<double>(n);
+    const Vector factor = Vector{} + 1 / static_cast<double>(task + 2);
     for (int round = 0; round < rounds; ++round)
       for (int n = 0; n < sums; ++n) sum[n] = sum[n] * factor + factor;
     for (int n = 1; n < sums; ++n) sum[0] += sum[n];
