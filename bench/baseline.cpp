@@ -24,45 +24,53 @@ Expected<Tensor> dense_result(const Problem& problem, const std::map<std::string
   return dense_zeros(shape, dense_format(shape.size()), resources, "result");
 }
 
-Expected<BaselineKernel> over_elements(const Expected<BaselineRun>& run, const Problem& problem,
-                                       const std::map<std::string, Tensor>& operands, const Resources& resources) {
-  if (!run) return std::unexpected(run.error());
+Expected<std::vector<BaselineKernel>> over_elements(const Expected<std::vector<BaselineVariant>>& variants, const Problem& problem,
+                                                    const std::map<std::string, Tensor>& operands, const Resources& resources) {
+  if (!variants) return std::unexpected(variants.error());
   auto result = dense_result(problem, operands, resources);
   if (!result) return std::unexpected(result.error());
-  return over_values(*run, std::move(*result));
+  return over_values(*variants, std::move(*result));
 }
 
 }  // namespace
 
-BaselineKernel over_values(BaselineRun run, Tensor result) {
+std::vector<BaselineKernel> over_values(const std::vector<BaselineVariant>& variants, Tensor result) {
   const auto shared = std::make_shared<Tensor>(std::move(result));
-  return {[run = std::move(run), shared](const Threads& threads) { run(threads, shared->writable_values<double>().data()); },
-          [shared]() -> Expected<Tensor> { return *shared; }};
+  std::vector<BaselineKernel> kernels;
+  for (const auto& [name, run] : variants)
+    kernels.push_back({[run, shared](const Threads& threads) { run(threads, shared->writable_values<double>().data()); },
+                       [shared]() -> Expected<Tensor> { return *shared; }, name});
+  return kernels;
 }
 
-Expected<BaselineKernel> make_baseline(const Problem& problem, const std::map<std::string, Tensor>& operands,
-                                       const Resources& resources) {
+Expected<std::vector<BaselineKernel>> make_baselines(const Problem& problem, const std::map<std::string, Tensor>& operands,
+                                                     const Resources& resources) {
   switch (problem.baseline) {
     case Baseline::mttkrp:
-      return over_elements(make_mttkrp_baseline(problem, operands, resources), problem, operands, resources);
+      return over_elements(make_mttkrp_baselines(problem, operands, resources), problem, operands, resources);
+    case Baseline::ttmc:
+      return over_elements(make_ttmc_baselines(problem, operands, resources), problem, operands, resources);
     case Baseline::spmm:
     case Baseline::spmv:
-      return over_elements(make_spmm_baseline(problem, operands, resources), problem, operands, resources);
+      return over_elements(make_spmm_baselines(problem, operands, resources), problem, operands, resources);
     case Baseline::four_sparse:
-      return over_elements(make_four_sparse_baseline(operands, resources), problem, operands, resources);
+      return over_elements(make_four_sparse_baselines(operands, resources), problem, operands, resources);
     case Baseline::product:
     case Baseline::product_chain:
-    case Baseline::masked_product:
-      return make_product_baseline(problem, operands, resources);
+    case Baseline::masked_product: {
+      auto kernel = make_product_baseline(problem, operands, resources);
+      if (!kernel) return std::unexpected(kernel.error());
+      return std::vector<BaselineKernel>{std::move(*kernel)};
+    }
     case Baseline::sampled:
     case Baseline::sampled_product:
     case Baseline::ttm:
     case Baseline::ttm_chain:
-      return make_pattern_baseline(problem, operands, resources);
+      return make_pattern_baselines(problem, operands, resources);
     case Baseline::none:
       break;
   }
-  return BaselineKernel();
+  return std::vector<BaselineKernel>();
 }
 
 void clear(double* result, std::size_t count, const Threads& threads) {

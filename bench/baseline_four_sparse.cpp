@@ -39,8 +39,8 @@ Expected<Table> table(const Tensor& tensor, const std::vector<std::uint32_t>& mo
 
 }  // namespace
 
-Expected<BaselineRun> make_four_sparse_baseline(const std::map<std::string, Tensor>& operands,
-                                                const Resources& resources) {
+Expected<std::vector<BaselineVariant>> make_four_sparse_baselines(const std::map<std::string, Tensor>& operands,
+                                                                  const Resources& resources) {
   const auto a = table(operands.at("A"), {1, 2, 0}, resources);  // p, q, i
   if (!a) return std::unexpected(a.error());
   const auto b = table(operands.at("B"), {0, 2, 1}, resources);  // j, r, p
@@ -52,7 +52,7 @@ Expected<BaselineRun> make_four_sparse_baseline(const std::map<std::string, Tens
   const std::uint64_t extent_i = operands.at("A").extents()[0];
   const std::uint64_t extent_j = operands.at("D").extents()[0];
   const std::uint64_t extent_k = operands.at("D").extents()[1];
-  return [a = *a, b = *b, c = *c, d = *d, extent_i, extent_j, extent_k](const Threads& threads, double* result) {
+  BaselineRun run = [a = *a, b = *b, c = *c, d = *d, extent_i, extent_j, extent_k](const Threads& threads, double* result) {
     const std::uint64_t plane = extent_j * extent_k;
     clear(result, extent_i * plane, threads);
     // Some four rows of j a task: the rows weigh about the same.
@@ -80,6 +80,7 @@ Expected<BaselineRun> make_four_sparse_baseline(const std::map<std::string, Tens
         }
     });
   };
+  return std::vector<BaselineVariant>{{"", std::move(run)}};
 }
 
 }  // namespace weft::bench

@@ -1,6 +1,8 @@
 // Results with the pattern of T: every stored entry times a sum over dense rows (SDDMM, TTTP), alone or multiplied on
 // (SDDMM, then SpMM); and with the pattern of its leading modes: tensor times matrix, in one mode or two.
+#include <algorithm>
 #include <array>
+#include <memory>
 
 #include "bench/baseline.h"
 #include "bench/csf.h"
@@ -8,40 +10,6 @@
 
 namespace weft::bench {
 namespace {
-
-constexpr std::uint32_t ahead = 16;  // leaves between fetching a row and reading it
-
-// Inlined before GCC finds that a function which only prefetches has no effects, and leaves its calls out.
-template <int R>
-[[gnu::always_inline]] inline void fetch(const double* row) {
-  for (int n = 0; n < R; n += 8) __builtin_prefetch(row + n);
-}
-
-template <int R>
-inline double dot(const Row<R>& row, const double* __restrict other) {
-  const auto* from = reinterpret_cast<const LooseVector*>(other);
-  Vector sum = row.part[0] * from[0];
-  for (int n = 1; n < Row<R>::count; ++n) sum += row.part[n] * from[n];
-  double total = 0;
-  for (int lane = 0; lane < 8; ++lane) total += sum[lane];
-  return total;
-}
-
-template <int R>
-inline Row<R> load(const double* from) {
-  Row<R> row;
-  row.clear();
-  row.add_scaled(1, from);
-  return row;
-}
-
-template <int R>
-inline Row<R> product(const double* left, const double* right) {
-  Row<R> row;
-  row.clear();
-  row.add_product(load<R>(left), right);
-  return row;
-}
 
 struct Factors {
   std::vector<Tensor> owners;
@@ -57,59 +25,90 @@ struct Factors {
   }
 };
 
-using Body = std::function<void(std::uint32_t begin, std::uint32_t end, double* result)>;  // over root positions
+// Over the roots of a chunk.
+using Body = std::function<void(const Csf& csf, std::size_t chunk, std::uint32_t begin, std::uint32_t end, double* values)>;
 
-BaselineKernel by_chunks(const Csf& csf, Tensor result, bool cleared, Body body) {
-  const std::size_t size = result.values().as<double>().size();
-  return over_values(
-      [csf, cleared, size, body = std::move(body)](const Threads& threads, double* values) {
-        if (cleared) clear(values, size, threads);
-        threads.for_each(csf.chunks.size() - 1, [&](std::size_t chunk, unsigned) {
-          body(csf.chunks[chunk], csf.chunks[chunk + 1], values);
-        });
-      },
-      std::move(result));
+BaselineVariant by_chunks(const std::string& name, const Csf& csf, Body body) {
+  return {name, [csf, body = std::move(body)](const Threads& threads, double* values) {
+            threads.for_each(csf.chunks.size() - 1,
+                             [&](std::size_t chunk, unsigned) { body(csf, chunk, csf.chunks[chunk], csf.chunks[chunk + 1], values); });
+          }};
 }
 
-template <int R>
-BaselineKernel sampled(const Csf& csf, const Factors& factors, Tensor result) {
-  const std::uint32_t leaves = static_cast<std::uint32_t>(csf.owner.nnz());
+// The leaves below one position, whose row is `row`.
+template <int R, bool Fetched>
+inline void sample_leaves(const Csf& csf, const double* factor, std::uint32_t parent, const Row<R>& row, double* values) {
   const std::size_t last = csf.order - 1;
-  // The leaves below one position, whose row is `row`.
-  const auto entries = [csf, factors, last, leaves](std::uint32_t parent, const Row<R>& row, double* result_values) {
-    const double* rows = factors.values[last];
-    const std::uint32_t* crd = csf.crd[last];
-    for (std::uint32_t at = csf.pos[last][parent]; at < csf.pos[last][parent + 1]; ++at) {
-      fetch<R>(rows + std::size_t{crd[std::min(at + ahead, leaves - 1)]} * R);
-      result_values[at] = csf.values[at] * dot(row, rows + std::size_t{crd[at]} * R);
-    }
-  };
-  return by_chunks(csf, std::move(result), false, [=](std::uint32_t begin, std::uint32_t end, double* values) {
+  const std::uint32_t* const crd = csf.crd[last];
+  const std::uint32_t leaves = csf.first(csf.roots);
+  for (std::uint32_t at = csf.pos[last][parent]; at < csf.pos[last][parent + 1]; ++at) {
+    if constexpr (Fetched) fetch_row<R>(factor + std::size_t{crd[std::min(at + fetched_ahead, leaves - 1)]} * R);
+    values[at] = csf.values[at] * row.dot(factor + std::size_t{crd[at]} * R);
+  }
+}
+
+template <int R, bool Fetched>
+BaselineVariant sampled(const std::string& name, const Csf& given, const Factors& factors) {
+  return by_chunks(name, given, [factors](const Csf& csf, std::size_t, std::uint32_t begin, std::uint32_t end, double* values) {
+    const double* const last = factors.values[csf.order - 1];
     for (std::uint32_t root = begin; root < end; ++root) {
-      const double* first = factors.values[0] + std::size_t{csf.crd[0][root]} * R;
-      if (last == 1)
-        entries(root, load<R>(first), values);
-      else
-        for (std::uint32_t at = csf.pos[1][root]; at < csf.pos[1][root + 1]; ++at)
-          entries(at, product<R>(first, factors.values[1] + std::size_t{csf.crd[1][at]} * R), values);
+      Row<R> first;
+      first.load(factors.values[0] + std::size_t{csf.crd[0][root]} * R);
+      if (csf.order == 2) {
+        sample_leaves<R, Fetched>(csf, last, root, first, values);
+        continue;
+      }
+      for (std::uint32_t at = csf.pos[1][root]; at < csf.pos[1][root + 1]; ++at) {
+        Row<R> row = first;
+        row.multiply(factors.values[1] + std::size_t{csf.crd[1][at]} * R);
+        sample_leaves<R, Fetched>(csf, last, at, row, values);
+      }
     }
   });
 }
 
-template <int R>
-BaselineKernel sampled_product(const Csf& csf, const Factors& factors, Tensor result) {
-  const std::uint32_t leaves = static_cast<std::uint32_t>(csf.owner.nnz());
-  return by_chunks(csf, std::move(result), true, [=](std::uint32_t begin, std::uint32_t end, double* values) {
+// Of order three: one loop over the entries below a root.
+template <int R, bool Fetched>
+BaselineVariant sampled_flat(const std::string& name, const Csf& given, const std::shared_ptr<const FlatEntries>& flat,
+                             const Factors& factors) {
+  return by_chunks(name, given, [flat, factors](const Csf& csf, std::size_t, std::uint32_t begin, std::uint32_t end, double* values) {
+    const std::uint32_t* const middle = flat->crd[1].data();
+    const std::uint32_t* const last = flat->crd[2].data();
     for (std::uint32_t root = begin; root < end; ++root) {
-      const Row<R> row = load<R>(factors.values[0] + std::size_t{csf.crd[0][root]} * R);
+      Row<R> first;
+      first.load(factors.values[0] + std::size_t{csf.crd[0][root]} * R);
+      const std::uint32_t stop = csf.first(root + 1);
+      for (std::uint32_t at = csf.first(root); at < stop; ++at) {
+        if constexpr (Fetched) {
+          fetch_row<R>(factors.values[1] + std::size_t{middle[at + fetched_ahead]} * R);
+          fetch_row<R>(factors.values[2] + std::size_t{last[at + fetched_ahead]} * R);
+        }
+        Row<R> row = first;
+        row.multiply(factors.values[1] + std::size_t{middle[at]} * R);
+        values[at] = csf.values[at] * row.dot(factors.values[2] + std::size_t{last[at]} * R);
+      }
+    }
+  });
+}
+
+template <int R, bool Fetched>
+BaselineVariant sampled_product(const std::string& name, const Csf& given, const Factors& factors) {
+  return by_chunks(name, given, [factors](const Csf& csf, std::size_t chunk, std::uint32_t begin, std::uint32_t end, double* values) {
+    const std::uint32_t leaves = csf.first(csf.roots);
+    clear_rows_between(csf, chunk, R, values);
+    for (std::uint32_t root = begin; root < end; ++root) {
+      Row<R> row;
+      row.load(factors.values[0] + std::size_t{csf.crd[0][root]} * R);
       Row<R> sum;
       sum.clear();
       for (std::uint32_t at = csf.pos[1][root]; at < csf.pos[1][root + 1]; ++at) {
-        const std::size_t next = std::size_t{csf.crd[1][std::min(at + ahead, leaves - 1)]} * R;
-        fetch<R>(factors.values[1] + next);
-        fetch<R>(factors.values[2] + next);
+        if constexpr (Fetched) {
+          const std::size_t next = std::size_t{csf.crd[1][std::min(at + fetched_ahead, leaves - 1)]} * R;
+          fetch_row<R>(factors.values[1] + next);
+          fetch_row<R>(factors.values[2] + next);
+        }
         const std::size_t column = std::size_t{csf.crd[1][at]} * R;
-        sum.add_scaled(csf.values[at] * dot(row, factors.values[1] + column), factors.values[2] + column);
+        sum.add_scaled(csf.values[at] * row.dot(factors.values[1] + column), factors.values[2] + column);
       }
       sum.store(values + std::size_t{csf.crd[0][root]} * R);
     }
@@ -127,18 +126,19 @@ inline Row<R> fiber_row(const Csf& csf, const double* factor, std::uint32_t fibe
 }
 
 template <int R>
-BaselineKernel ttm(const Csf& csf, const Factors& factors, Tensor result) {
-  return by_chunks(csf, std::move(result), false, [=](std::uint32_t begin, std::uint32_t end, double* values) {
+BaselineVariant ttm(const Csf& given, const Factors& factors) {
+  return by_chunks("", given, [factors](const Csf& csf, std::size_t, std::uint32_t begin, std::uint32_t end, double* values) {
     for (std::uint32_t fiber = csf.pos[1][begin]; fiber < csf.pos[1][end]; ++fiber)
       fiber_row<R>(csf, factors.values[0], fiber).store(values + std::size_t{fiber} * R);
   });
 }
 
 template <int R>
-BaselineKernel ttm_chain(const Csf& csf, const Factors& factors, Tensor result) {
-  return by_chunks(csf, std::move(result), true, [=](std::uint32_t begin, std::uint32_t end, double* values) {
+BaselineVariant ttm_chain(const Csf& given, const Factors& factors) {
+  return by_chunks("", given, [factors](const Csf& csf, std::size_t, std::uint32_t begin, std::uint32_t end, double* values) {
     for (std::uint32_t root = begin; root < end; ++root) {
       double* const block = values + std::size_t{root} * R * R;
+      std::fill(block, block + R * R, 0.0);
       for (std::uint32_t fiber = csf.pos[1][root]; fiber < csf.pos[1][root + 1]; ++fiber) {
         const Row<R> row = fiber_row<R>(csf, factors.values[1], fiber);
         const double* scales = factors.values[0] + std::size_t{csf.crd[1][fiber]} * R;
@@ -171,34 +171,52 @@ Expected<Tensor> result_over(const Csf& csf, std::size_t levels, std::size_t den
 }
 
 template <int R>
-Expected<BaselineKernel> of_rank(const Problem& problem, const Csf& csf, const std::map<std::string, Tensor>& operands,
-                                 const Resources& resources) {
+std::vector<BaselineVariant> sampled_variants(const Csf& csf, const Factors& factors) {
+  std::vector<BaselineVariant> variants = {sampled<R, true>("nested, fetched", csf, factors), sampled<R, false>("nested", csf, factors)};
+  if (csf.order == 2) return variants;
+  const auto flat = std::make_shared<const FlatEntries>(flat_entries(csf));
+  variants.push_back(sampled_flat<R, true>("flat, fetched", csf, flat, factors));
+  variants.push_back(sampled_flat<R, false>("flat", csf, flat, factors));
+  return variants;
+}
+
+template <int R>
+Expected<std::vector<BaselineKernel>> of_rank(const Problem& problem, const Csf& csf, const std::map<std::string, Tensor>& operands,
+                                              const Resources& resources) {
   std::vector<std::string> names = {"A", "B"};
   if (csf.order == 3) names.push_back("C");
   Expected<Tensor> result = Tensor();
+  std::vector<BaselineVariant> variants;
   switch (problem.baseline) {
     case Baseline::sampled:
-      if (result = result_over(csf, csf.order, 0, R, resources); !result) break;
-      return sampled<R>(csf, Factors::of(operands, names), std::move(*result));
-    case Baseline::sampled_product:
-      if (result = dense_zeros({csf.owner.extents()[0], R}, dense_format(2), resources, "result"); !result) break;
-      return sampled_product<R>(csf, Factors::of(operands, {"A", "B", "D"}), std::move(*result));
+      result = result_over(csf, csf.order, 0, R, resources);
+      variants = sampled_variants<R>(csf, Factors::of(operands, names));
+      break;
+    case Baseline::sampled_product: {
+      result = dense_zeros({csf.owner.extents()[0], R}, dense_format(2), resources, "result");
+      const Factors factors = Factors::of(operands, {"A", "B", "D"});
+      variants = {sampled_product<R, true>("fetched", csf, factors), sampled_product<R, false>("not fetched", csf, factors)};
+      break;
+    }
     case Baseline::ttm:
-      if (result = result_over(csf, 2, 1, R, resources); !result) break;
-      return ttm<R>(csf, Factors::of(operands, {"U"}), std::move(*result));
+      result = result_over(csf, 2, 1, R, resources);
+      variants = {ttm<R>(csf, Factors::of(operands, {"U"}))};
+      break;
     case Baseline::ttm_chain:
-      if (result = result_over(csf, 1, 2, R, resources); !result) break;
-      return ttm_chain<R>(csf, Factors::of(operands, {"U", "V"}), std::move(*result));
+      result = result_over(csf, 1, 2, R, resources);
+      variants = {ttm_chain<R>(csf, Factors::of(operands, {"U", "V"}))};
+      break;
     default:
       return input_error("no such hand-written kernel");
   }
-  return std::unexpected(result.error());
+  if (!result) return std::unexpected(result.error());
+  return over_values(variants, std::move(*result));
 }
 
 }  // namespace
 
-Expected<BaselineKernel> make_pattern_baseline(const Problem& problem, const std::map<std::string, Tensor>& operands,
-                                               const Resources& resources) {
+Expected<std::vector<BaselineKernel>> make_pattern_baselines(const Problem& problem, const std::map<std::string, Tensor>& operands,
+                                                             const Resources& resources) {
   const auto csf = make_csf(operands.at("T"), 0, resources);
   if (!csf) return std::unexpected(csf.error());
   if (problem.rank == 16) return of_rank<16>(problem, *csf, operands, resources);

@@ -1,59 +1,104 @@
 // Sparse matrix times dense matrix, and times a vector, over compressed rows.
+#include <algorithm>
+#include <memory>
+
 #include "bench/baseline.h"
 #include "bench/csf.h"
-#include "bench/row.h"
+#include "bench/gather.h"
 
 namespace weft::bench {
 namespace {
 
-template <int R>
-void rows(const Csf& csf, const double* __restrict factor, double* __restrict result, std::uint32_t begin,
-          std::uint32_t end) {
-  for (std::uint32_t root = begin; root < end; ++root) {
+struct Operands {
+  Csf csf;
+  Tensor owner;
+  const double* factor = nullptr;
+};
+using Shared = std::shared_ptr<const Operands>;
+
+template <int R, bool Fetched>
+struct Rows {
+  static constexpr int rank = R;
+  static void root(const Operands& given, std::uint32_t root, double* __restrict result) {
+    const Csf& csf = given.csf;
+    const std::uint32_t last = csf.pos[1][csf.roots] - 1;
     Row<R> sum;
     sum.clear();
-    for (std::uint32_t position = csf.pos[1][root]; position < csf.pos[1][root + 1]; ++position)
-      sum.add_scaled(csf.values[position], factor + std::size_t{csf.crd[1][position]} * R);
-    sum.store(result + std::size_t{csf.crd[0][root]} * R);
+    for (std::uint32_t at = csf.pos[1][root]; at < csf.pos[1][root + 1]; ++at) {
+      if constexpr (Fetched) fetch_row<R>(given.factor + std::size_t{csf.crd[1][std::min(at + fetched_ahead, last)]} * R);
+      sum.add_scaled(csf.values[at], given.factor + std::size_t{csf.crd[1][at]} * R);
+    }
+    sum.store(result);
   }
-}
+};
 
 // Four sums at once hide the latency of the additions.
-template <>
-void rows<1>(const Csf& csf, const double* __restrict factor, double* __restrict result, std::uint32_t begin,
-             std::uint32_t end) {
-  for (std::uint32_t root = begin; root < end; ++root) {
+struct FourSums {
+  static constexpr int rank = 1;
+  static void root(const Operands& given, std::uint32_t root, double* __restrict result) {
+    const Csf& csf = given.csf;
     double sum[4] = {};
-    std::uint32_t position = csf.pos[1][root];
+    std::uint32_t at = csf.pos[1][root];
     const std::uint32_t last = csf.pos[1][root + 1];
-    for (; position + 4 <= last; position += 4)
-      for (std::uint32_t n = 0; n < 4; ++n) sum[n] += csf.values[position + n] * factor[csf.crd[1][position + n]];
-    for (; position < last; ++position) sum[0] += csf.values[position] * factor[csf.crd[1][position]];
-    result[csf.crd[0][root]] = (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    for (; at + 4 <= last; at += 4)
+      for (std::uint32_t n = 0; n < 4; ++n) sum[n] += csf.values[at + n] * given.factor[csf.crd[1][at + n]];
+    for (; at < last; ++at) sum[0] += csf.values[at] * given.factor[csf.crd[1][at]];
+    *result = (sum[0] + sum[1]) + (sum[2] + sum[3]);
   }
-}
+};
 
-template <int R>
-BaselineRun kernel(Csf csf, Tensor factor) {
-  return [csf = std::move(csf), factor = std::move(factor)](const Threads& threads, double* result) {
-    clear(result, csf.owner.extents()[0] * R, threads);
-    const double* values = factor.values().as<const double>().data();
+// Eight elements of the vector at a time, into two vectors of sums; the last entries are masked.
+struct Gathered {
+  static constexpr int rank = 1;
+  static void root(const Operands& given, std::uint32_t root, double* __restrict result) {
+    const Csf& csf = given.csf;
+    const double* const values = csf.values;
+    const std::uint32_t* const crd = csf.crd[1];
+    std::uint32_t at = csf.pos[1][root];
+    const std::uint32_t last = csf.pos[1][root + 1];
+    Vector sum{};
+    Vector other{};
+    for (; at + 16 <= last; at += 16) {
+      sum += *reinterpret_cast<const LooseVector*>(values + at) * gathered(given.factor, crd + at);
+      other += *reinterpret_cast<const LooseVector*>(values + at + 8) * gathered(given.factor, crd + at + 8);
+    }
+    for (; at < last; at += 8) add_gathered(sum, values + at, given.factor, crd + at, std::min(last - at, 8U));
+    *result = lane_sum(sum + other);
+  }
+};
+
+template <typename Kernel>
+BaselineRun kernel(const Shared& given) {
+  return [given](const Threads& threads, double* result) {
+    const Csf& csf = given->csf;
     threads.for_each(csf.chunks.size() - 1, [&](std::size_t chunk, unsigned) {
-      rows<R>(csf, values, result, csf.chunks[chunk], csf.chunks[chunk + 1]);
+      clear_rows_between(csf, chunk, Kernel::rank, result);
+      for (std::uint32_t root = csf.chunks[chunk]; root < csf.chunks[chunk + 1]; ++root)
+        Kernel::root(*given, root, result + std::size_t{csf.crd[0][root]} * Kernel::rank);
     });
   };
 }
 
+template <int R>
+std::vector<BaselineVariant> of_rank(const Shared& given) {
+  return {{"rows", kernel<Rows<R, false>>(given)}, {"rows, fetched", kernel<Rows<R, true>>(given)}};
+}
+
 }  // namespace
 
-Expected<BaselineRun> make_spmm_baseline(const Problem& problem, const std::map<std::string, Tensor>& operands,
-                                         const Resources& resources) {
+Expected<std::vector<BaselineVariant>> make_spmm_baselines(const Problem& problem, const std::map<std::string, Tensor>& operands,
+                                                           const Resources& resources) {
   auto csf = make_csf(operands.at("T"), 0, resources);
   if (!csf) return std::unexpected(csf.error());
-  if (problem.baseline == Baseline::spmv) return kernel<1>(std::move(*csf), operands.at("x"));
-  if (problem.rank == 16) return kernel<16>(std::move(*csf), operands.at("B"));
-  if (problem.rank == 32) return kernel<32>(std::move(*csf), operands.at("B"));
-  if (problem.rank == 64) return kernel<64>(std::move(*csf), operands.at("B"));
+  const bool vector = problem.baseline == Baseline::spmv;
+  auto given = std::make_shared<Operands>();
+  given->csf = std::move(*csf);
+  given->owner = operands.at(vector ? "x" : "B");
+  given->factor = given->owner.values().as<const double>().data();
+  if (vector) return std::vector<BaselineVariant>{{"four sums", kernel<FourSums>(given)}, {"gathered", kernel<Gathered>(given)}};
+  if (problem.rank == 16) return of_rank<16>(given);
+  if (problem.rank == 32) return of_rank<32>(given);
+  if (problem.rank == 64) return of_rank<64>(given);
   return input_error("the hand-written SpMM has rank 16, 32 or 64");
 }
 

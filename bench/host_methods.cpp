@@ -58,22 +58,23 @@ Expected<void> sweep(unsigned threads, Errors& errors) {
     const auto kernel = engine.compile(text, used, options);
     const Problem problem = {
         .name = "", .expression = text, .data = "", .baseline = Baseline::mttkrp, .mode = mode, .rank = 16};
-    auto hand = make_baseline(problem, used, resources);
+    auto hand = make_baselines(problem, used, resources);
     if (!errors.good(kernel) || !errors.good(hand)) return errors.first();
     for (const auto& [name, tensor] : used) {
       steady[mode].set(name, tensor);
       set_anew[mode].set(name, tensor);
       changing[mode].set(name, tensor, {.changes = name != "T"});
     }
-    hand->run(resources.threads);
-    const auto right = hand->result();
+    BaselineKernel& splatt = hand->front();
+    splatt.run(resources.threads);
+    const auto right = splatt.result();
     for (const Bindings* bindings : {&steady[mode], &changing[mode], &set_anew[mode]}) {
       const auto results = kernel->run(*bindings);
       if (!errors.good(results) || !errors.good(right)) return errors.first();
       if (!same_values(results->at("A"), right->values().as<const double>())) errors.wrong(text);
     }
     kernels.push_back(*kernel);
-    by_hand.push_back(std::move(*hand));
+    by_hand.push_back(std::move(splatt));
   }
   const auto run_all = [&](const std::vector<Bindings>& bindings) {
     for (std::size_t mode = 0; mode < 3; ++mode) errors.good(kernels[mode].run(bindings[mode]));

@@ -70,7 +70,7 @@ void add_patterns(std::vector<Problem>& all, const Data& data) {
                          .results = results,
                          .definition = definition});
   };
-  add("tttp", "S(i,j,k) = T(i,j,k) * A(i,r) * B(j,r) * C(k,r)", Baseline::sampled, {"uniform3", "cube200", "flights2001_delay"},
+  add("tttp", "S(i,j,k) = T(i,j,k) * A(i,r) * B(j,r) * C(k,r)", Baseline::sampled, {"uniform3", "cube200", "flights2001_delay", "fb15k237"},
       {32}, {{"S", "like(T)"}}, {}, "");
   add("sddmm", "S(i,j) = T(i,j) * A(i,r) * B(j,r)", Baseline::sampled, {"matrix200k", "kjv_verse_word"}, {32, 64},
       {{"S", "like(T)"}}, {}, "");
@@ -102,9 +102,14 @@ std::vector<Problem> problems(const Data& data) {
   // Its factors have up to 2.5 million rows.
   if (data.has("debian_contents")) add_mttkrp("debian_contents", 4, {16});
 
-  for (const std::uint64_t rank : {16, 32})
-    all.push_back({"ttmc/uniform3/r" + std::to_string(rank), "A(i,r,s) = T(i,j,k) * B(j,r) * C(k,s)", "uniform3",
-                   Baseline::none, 0, rank});
+  const auto add_ttmc = [&](const std::string& name, const std::vector<std::uint64_t>& ranks) {
+    for (const std::uint64_t rank : ranks)
+      if (data.has(name))
+        all.push_back({"ttmc/" + name + "/r" + std::to_string(rank), "A(i,r,s) = T(i,j,k) * B(j,r) * C(k,s)", name, Baseline::ttmc, 0, rank});
+  };
+  add_ttmc("uniform3", {16, 32});
+  add_ttmc("power3", {16, 32});
+  add_ttmc("fb15k237", {16});
   all.push_back({"spmv/matrix200k", "y(i) = T(i,j) * x(j)", "matrix200k", Baseline::spmv, 0, 1});
   for (const std::uint64_t rank : {16, 32, 64})
     all.push_back({"spmm/matrix200k/r" + std::to_string(rank), "A(i,r) = T(i,j) * B(j,r)", "matrix200k", Baseline::spmm, 0,

@@ -15,6 +15,7 @@ namespace weft::bench {
 enum class Baseline {
   none,
   mttkrp,
+  ttmc,
   spmm,
   spmv,
   four_sparse,

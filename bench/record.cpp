@@ -28,6 +28,9 @@ json to_json(const Record& record) {
                  {"threads", record.threads},
                  {"weft_ms", record.weft.ms},
                  {"flops", record.flops},
+                 {"variant", record.variant},
+                 {"roof", record.roof},
+                 {"roof_ms", record.roof_ms},
                  {"result_mb", record.result_mb},
                  {"peak_mb", record.peak_mb},
                  {"phases",
@@ -49,6 +52,9 @@ Record from_json(const json& object) {
   record.threads = object.at("threads").get<unsigned>();
   record.weft.ms = object.at("weft_ms").get<std::vector<double>>();
   record.flops = object.at("flops").get<double>();
+  record.variant = object.value("variant", std::string());
+  record.roof = object.value("roof", std::string());
+  record.roof_ms = object.value("roof_ms", 0.0);
   record.result_mb = object.value("result_mb", 0.0);
   record.peak_mb = object.value("peak_mb", 0.0);
   record.schedule = object.at("schedule").get<std::string>();
@@ -64,22 +70,25 @@ Record from_json(const json& object) {
 }  // namespace
 
 std::string table_head() {
-  return fmt::format("{:<38} {:>2} {:>10} {:>5} {:>10} {:>5} {:>6} {:>6} {:>7} | {:>6} {:>6} {:>6} {:>6} {:>6} {:>8} {:>8} {:>8}\n",
-                     "problem", "t", "weft ms", "+-%", "by hand ms", "+-%", "ratio", "best", "GFLOP/s", "plan", "lower", "gen", "emit",
-                     "load", "convert", "out MB", "peak MB");
+  return fmt::format(
+      "{:<38} {:>2} {:>10} {:>5} {:>10} {:>5} {:>6} {:>6} {:>7} {:>5} {:<8} | {:>6} {:>6} {:>6} {:>6} {:>6} {:>8} {:>8} {:>8} | {}\n",
+      "problem", "t", "weft ms", "+-%", "by hand ms", "+-%", "ratio", "best", "GFLOP/s", "roof%", "roof", "plan", "lower", "gen", "emit",
+      "load", "convert", "out MB", "peak MB", "by hand");
 }
 
 std::string table_row(const Record& record) {
   const double median = record.weft.median();
+  const double fastest = record.weft.quantile(0);
   std::string hand = fmt::format("{:>10} {:>5} {:>6} {:>6}", "-", "-", "-", "-");
   if (record.baseline)
     hand = fmt::format("{:>10.3f} {:>5.1f} {:>6.2f} {:>6.2f}", record.baseline->median(), 100 * record.baseline->spread(),
-                       median / record.baseline->median(), record.weft.quantile(0) / record.baseline->quantile(0));
+                       median / record.baseline->median(), fastest / record.baseline->quantile(0));
+  const std::string roof = fmt::format("{:>5.0f} {:<8}", 100 * record.roof_ms / fastest, record.roof);
   const Phases& phases = record.phases;
   return fmt::format(
-      "{:<38} {:>2} {:>10.3f} {:>5.1f} {} {:>7.2f} | {:>6.2f} {:>6.2f} {:>6.2f} {:>6.2f} {:>6.2f} {:>8.1f} {:>8.1f} {:>8.1f}\n",
-      record.name, record.threads, median, 100 * record.weft.spread(), hand, record.flops / median * 1e-6, phases.plan, phases.lower,
-      phases.generate, phases.emit, phases.load, phases.convert, record.result_mb, record.peak_mb);
+      "{:<38} {:>2} {:>10.3f} {:>5.1f} {} {:>7.2f} {} | {:>6.2f} {:>6.2f} {:>6.2f} {:>6.2f} {:>6.2f} {:>8.1f} {:>8.1f} {:>8.1f} | {}\n",
+      record.name, record.threads, median, 100 * record.weft.spread(), hand, record.flops / median * 1e-6, roof, phases.plan, phases.lower,
+      phases.generate, phases.emit, phases.load, phases.convert, record.result_mb, record.peak_mb, record.variant);
 }
 
 Expected<void> write_json(const std::string& path, const std::vector<Record>& records) {

@@ -20,6 +20,9 @@ struct Record {
   unsigned threads = 1;
   Timing weft;
   std::optional<Timing> baseline;
+  std::string variant;  ///< of the hand-written kernel: the fastest of those there are
+  std::string roof;     ///< what limits the problem on this machine: "rows"
+  double roof_ms = 0;   ///< the least that it can take
   double flops = 0;  ///< that the plan executes
   double result_mb = 0;  ///< of all results
   double peak_mb = 0;    ///< most that was held at once beside the operands: results, conversions, workspaces

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "bench/baseline.h"
+#include "bench/demand.h"
 #include "bench/prepared.h"
 #include "bench/problem.h"
 #include "bench/record.h"
@@ -46,8 +47,9 @@ Expected<Expectation> expectation(const Problem& problem, const std::map<std::st
   return made;
 }
 
-// The results must be right with every number of threads before anything is timed.
-Expected<void> verified(const Expectation& expected, BoundNetwork& binding, const BaselineKernel& by_hand, const Resources& resources) {
+// The results must be right with every number of threads before anything is timed, in every variant by hand.
+Expected<void> verified(const Expectation& expected, BoundNetwork& binding, const std::vector<BaselineKernel>& by_hand,
+                        const Resources& resources) {
   if (auto ran = binding.run(); !ran) return ran;
   const auto results = binding.results();
   if (!results) return std::unexpected(results.error());
@@ -56,46 +58,71 @@ Expected<void> verified(const Expectation& expected, BoundNetwork& binding, cons
     if (auto sound = verify(result, resources, name); !sound) return sound;
     if (auto right = check_slices(slices, result, resources); !right) return right;
   }
-  if (!by_hand) return {};
-  by_hand.run(resources.threads);
-  const auto hand_result = by_hand.result();
-  if (!hand_result) return std::unexpected(hand_result.error());
-  return check_equal(results->at(expected.last), *hand_result, "the hand-written kernel", resources);
+  for (const BaselineKernel& kernel : by_hand) {
+    kernel.run(resources.threads);
+    const auto hand_result = kernel.result();
+    if (!hand_result) return std::unexpected(hand_result.error());
+    const std::string what = "the hand-written kernel" + (kernel.variant.empty() ? "" : " (" + kernel.variant + ")");
+    if (auto equal = check_equal(results->at(expected.last), *hand_result, what, resources); !equal) return equal;
+  }
+  return {};
 }
 
-Expected<std::vector<Record>> measure(const Problem& problem, Data& data, const SuiteOptions& options,
+/// The variant that is the fastest in a few rounds; null if there is none.
+const BaselineKernel* fastest(const std::vector<BaselineKernel>& by_hand, const Threads& threads) {
+  if (by_hand.size() < 2) return by_hand.empty() ? nullptr : &by_hand.front();
+  std::vector<std::function<void()>> runs;
+  for (const BaselineKernel& kernel : by_hand) runs.push_back([&kernel, &threads] { kernel.run(threads); });
+  const std::vector<Timing> timings = interleaved(runs, 0.1);
+  const auto least = std::ranges::min_element(timings, {}, [](const Timing& timing) { return timing.quantile(0); });
+  return &by_hand[static_cast<std::size_t>(least - timings.begin())];
+}
+
+Expected<void> add_limit(Record& record, const Problem& problem, const std::map<std::string, Tensor>& operands, const Roofs& roofs,
+                         const Resources& resources) {
+  const auto demand = demand_of(problem, operands, record.flops, record.result_mb * 1e6, resources);
+  if (!demand) return std::unexpected(demand.error());
+  const Limit limit = limit_of(*demand, roofs);
+  record.roof = limit.roof;
+  record.roof_ms = limit.ms;
+  return {};
+}
+
+Expected<std::vector<Record>> measure(const Problem& problem, Data& data, const SuiteOptions& options, const std::vector<Roofs>& roofs,
                                       const Resources& resources) {
   const auto named = operands(problem, data, resources);
   if (!named) return std::unexpected(named.error());
   const auto prepared = prepare(problem, *named, resources);
   if (!prepared) return std::unexpected(prepared.error());
-  const auto by_hand = make_baseline(problem, *named, resources);
+  const auto by_hand = make_baselines(problem, *named, resources);
   if (!by_hand) return std::unexpected(by_hand.error());
   const auto expected = expectation(problem, *named, resources);
   if (!expected) return std::unexpected(expected.error());
 
   std::vector<Record> records;
-  for (const unsigned threads : options.threads) {
-    Resources own = with_threads(resources, threads);
+  for (const Roofs& of_threads : roofs) {
+    Resources own = with_threads(resources, of_threads.threads);
     own.memory = Memory();  // an account of its own: of everything but the operands
     auto binding = prepared->kernel.bind(*named, own, false);
     if (!binding) return std::unexpected(binding.error());
-    if (auto right = verified(*expected, *binding, *by_hand, with_threads(resources, threads)); !right)
+    if (auto right = verified(*expected, *binding, *by_hand, with_threads(resources, of_threads.threads)); !right)
       return std::unexpected(right.error());
 
     Expected<void> failure;
     std::vector<std::function<void()>> runs = {[&] {
       if (auto ran = binding->run(); !ran) failure = ran;
     }};
-    if (*by_hand) runs.push_back([&] { by_hand->run(own.threads); });
+    const BaselineKernel* const hand = fastest(*by_hand, own.threads);
+    if (hand) runs.push_back([&] { hand->run(own.threads); });
     const std::vector<Timing> timings = interleaved(runs, options.seconds);
     if (!failure) return std::unexpected(failure.error());
 
     Record record;
     record.name = problem.name;
-    record.threads = threads;
+    record.threads = of_threads.threads;
     record.weft = timings[0];
-    if (timings.size() > 1) record.baseline = timings[1];
+    if (hand) record.baseline = timings[1];
+    if (hand) record.variant = hand->variant;
     record.flops = prepared->kernel.plan().cost.flops;
     const auto results = binding->results();
     if (!results) return std::unexpected(results.error());
@@ -104,6 +131,7 @@ Expected<std::vector<Record>> measure(const Problem& problem, Data& data, const 
     record.phases = prepared->phases;
     record.phases.convert = binding->convert_ms();
     record.schedule = print(prepared->kernel.plan().schedule, prepared->kernel.network());
+    if (auto added = add_limit(record, problem, *named, of_threads, resources); !added) return std::unexpected(added.error());
     records.push_back(std::move(record));
   }
   return records;
@@ -137,6 +165,11 @@ int run_suite(const SuiteOptions& options) {
     return 1;
   }
   if (options.data.empty()) fmt::print("no --data DIR: synthetic tensors only\n");
+  std::vector<Roofs> roofs;
+  for (const unsigned threads : options.threads) {
+    roofs.push_back(measure_roofs(Threads(threads)));
+    fmt::print("{}", roofs_line(roofs.back()));
+  }
   fmt::print("{}", table_head());
   std::vector<Record> records;
   std::string current;
@@ -146,7 +179,7 @@ int run_suite(const SuiteOptions& options) {
     // Problems over one tensor stand together; the largest would not all fit at once.
     if (problem.data != current) data.drop_all();
     current = problem.data;
-    const auto measured = measure(problem, data, options, resources);
+    const auto measured = measure(problem, data, options, roofs, resources);
     if (!measured) {
       fmt::print("{:<38} FAILED: {}\n", problem.name, measured.error().message);
       ++failed;

@@ -3,7 +3,7 @@
 //
 //     for r in tiles: for s in tiles: tile = A[r,s]; for b in batch: tile += u[b][r] * w[b][s]; A[r,s] = tile
 //
-// so that the block is read and written once per batch and not once per product. A row of an input is left where it lies and its position
+// so that the block is read and written once per batch and not once per product. A row of an input is left where it lies and its address
 // kept; what is computed, a workspace or a product with scalars, is copied. TTMc takes half the time (engine/lower/README.md).
 #include <algorithm>
 
@@ -42,7 +42,7 @@ struct Generator::BatchedRows {
   std::vector<loop::AccessId> factors;
   std::vector<Piece> pieces;        ///< of a row that is copied
   std::uint64_t distance = 0;       ///< elements between copied rows
-  llvm::Value* memory = nullptr;    ///< the copied rows, or a position each
+  llvm::Value* memory = nullptr;    ///< the copied rows, or an address each
   llvm::Value* stride = nullptr;    ///< of a row that lies elsewhere; null: rows are copied
   Slot varying{};                   ///< that stride, where it is no constant
 };
@@ -154,7 +154,8 @@ void Generator::put_row_aside(const Batch& batch, BatchedRows& rows, llvm::Value
     const Lanes lanes = lanes_of(rows.loops, rows.factors.front(), scope);
     rows.stride = lanes.stride;
     if (!llvm::isa<llvm::Constant>(lanes.stride)) emit_->set(rows.varying, lanes.stride);
-    emit_->store(lanes.begin, emit_->address(emit_->word(), rows.memory, number), 8);
+    const StorageCode& storage = storage_of(rows.factors.front());
+    emit_->store(emit_->address(storage.type, storage.values, lanes.begin), emit_->address(emit_->word(), rows.memory, number), 8);
     return;
   }
   llvm::Value* first = emit_->mul(number, emit_->constant(rows.distance));
@@ -249,9 +250,7 @@ void Generator::add_batch_to_tile(const Batch& batch, llvm::Value* first, std::s
 /// Where a row begins that was put aside.
 llvm::Value* Generator::batched_begin(const Batch& batch, const BatchedRows& rows, llvm::Value* number) {
   if (!rows.stride) return emit_->address(batch.type, rows.memory, emit_->mul(number, emit_->constant(rows.distance)));
-  llvm::Value* begin = emit_->load(emit_->word(), emit_->address(emit_->word(), rows.memory, number), 8);
-  const StorageCode& storage = storage_of(rows.factors.front());
-  return emit_->address(storage.type, storage.values, begin);
+  return emit_->load(emit_->ir().getPtrTy(), emit_->address(emit_->word(), rows.memory, number), 8);
 }
 
 /// Of the row with the index of the outer loop, the element `first + n`.
