@@ -32,9 +32,13 @@ double conversion_ns(const OperandFacts& operand, const Machine& machine) {
   return machine.convert_entry * static_cast<double>(operand.stored->nnz());
 }
 
-bool is_worth_a_look(const OperandFacts& operand, const Prepared& plain, double calls, const Machine& machine) {
+bool is_matrix_for_blocks(const OperandFacts& operand) {
   if (operand.stored == nullptr || operand.format.layout || operand.format.all_dense() || operand.stored->order() != 2) return false;
-  return operand.stored->nnz() >= least_entries && calls * plain.plan.cost.ns > conversion_ns(operand, machine);
+  return operand.stored->nnz() >= least_entries;
+}
+
+bool is_worth_a_look(const OperandFacts& operand, const Prepared& plain, double calls, const Machine& machine) {
+  return is_matrix_for_blocks(operand) && calls * plain.plan.cost.ns > conversion_ns(operand, machine);
 }
 
 /// The fullest groups of rows or columns, and the largest full blocks: the former gather least, the latter store least.
@@ -54,6 +58,10 @@ std::vector<BlockFill> candidates(std::vector<BlockFill> fills) {
 }
 
 }  // namespace
+
+bool has_matrix_for_blocks(const NamedFacts& operands, const EvaluateOptions& options) {
+  return options.calls > 1 && std::ranges::any_of(operands, [](const auto& one) { return is_matrix_for_blocks(one.second); });
+}
 
 Expected<ChosenLayouts> chosen_layouts(const Pipeline& pipeline, const Machine& machine, const RequestText& text,
                                        const std::vector<std::string>& names, const NamedFacts& operands, const EvaluateOptions& options,

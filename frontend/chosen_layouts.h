@@ -8,6 +8,9 @@
 
 namespace weft {
 
+/// Whether chosen_layouts() has anything to look at: matrices of some thousand entries, and more than one call.
+bool has_matrix_for_blocks(const NamedFacts& operands, const EvaluateOptions& options);
+
 /// What prepare() does once layouts are settled.
 using PrepareWith = Expected<Prepared> (*)(const Pipeline&, const Machine&, const RequestText&, const std::vector<std::string>&,
                                            const NamedFacts&, const EvaluateOptions&, const Cancellation&);

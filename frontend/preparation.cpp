@@ -617,7 +617,9 @@ Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, con
                            const std::vector<std::string>& names, const NamedFacts& operands,
                            const EvaluateOptions& options, const Cancellation& cancellation, CodeFrom from,
                            const SavedNetwork* saved) {
-  if (!options.choose_layouts || from != CodeFrom::anywhere || saved != nullptr || options.calls <= 1)
+  const bool may_choose =
+      options.choose_layouts && from == CodeFrom::anywhere && saved == nullptr && has_matrix_for_blocks(operands, options);
+  if (!may_choose)
     return Preparation(pipeline, machine, operands, options, cancellation, from, saved).prepare(text, names);
   EvaluateOptions planned = options;
   planned.run = planned.compile = planned.count = planned.why = false;
@@ -627,8 +629,15 @@ Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, con
   const auto chosen = chosen_layouts(pipeline, machine, text, names, operands, options, cancellation, *plain, prepare_as_asked);
   if (!chosen) return std::unexpected(chosen.error());
   auto prepared = prepare_as_asked(pipeline, machine, text, names, operands, chosen->options, cancellation);
-  if (!prepared || chosen->reason.empty()) return prepared;
+  if (!prepared) return prepared;
+  // The plan of the tensors as they stand was looked for first.
   Report& report = prepared->report;
+  report.phases.plan += plain->report.phases.plan;
+  report.phases.statistics += plain->report.phases.statistics;
+  if (chosen->reason.empty()) {
+    report.plan_cache = plain->report.plan_cache;
+    return prepared;
+  }
   report.explanation += chosen->reason + "\n";
   Explanation explained = explanation_of(report);
   explained.search.insert(explained.search.begin(), chosen->reason);
