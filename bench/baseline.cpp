@@ -1,6 +1,7 @@
 #include "bench/baseline.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <memory>
 
@@ -10,8 +11,7 @@ namespace weft::bench {
 namespace {
 
 // The result of a kernel that computes every element.
-Expected<Tensor> dense_result(const Problem& problem, const std::map<std::string, Tensor>& operands,
-                              const Resources& resources) {
+Expected<Tensor> dense_result(const Problem& problem, const std::map<std::string, Tensor>& operands, const Resources& resources) {
   const auto parsed = parse_expression(problem.defined_by());
   if (!parsed) return std::unexpected(parsed.error());
   const ParsedAssignment& assignment = parsed->assignments.front();
@@ -39,7 +39,8 @@ std::vector<BaselineKernel> over_values(const std::vector<BaselineVariant>& vari
   std::vector<BaselineKernel> kernels;
   for (const auto& [name, run] : variants)
     kernels.push_back({[run, shared](const Threads& threads) { run(threads, shared->writable_values<double>().data()); },
-                       [shared]() -> Expected<Tensor> { return *shared; }, name});
+                       [shared]() -> Expected<Tensor> { return *shared; }, name,
+                       [shared] { std::ranges::fill(shared->writable_values<double>(), std::nan("")); }});
   return kernels;
 }
 
@@ -80,9 +81,8 @@ void clear(double* result, std::size_t count, const Threads& threads) {
     return;
   }
   const std::size_t blocks = (count + block - 1) / block;
-  threads.for_each(blocks, [&](std::size_t n, unsigned) {
-    std::memset(result + n * block, 0, std::min(block, count - n * block) * sizeof(double));
-  });
+  threads.for_each(
+      blocks, [&](std::size_t n, unsigned) { std::memset(result + n * block, 0, std::min(block, count - n * block) * sizeof(double)); });
 }
 
 }  // namespace weft::bench

@@ -16,6 +16,7 @@ struct BaselineKernel {
   std::function<void(const Threads& threads)> run;  ///< clears the result and computes it
   std::function<Expected<Tensor>()> result;         ///< of the last run
   std::string variant = {};                         ///< "flat, fetched"; empty where there is one way only
+  std::function<void()> forget = {};                ///< writes NaN over the result, if runs do not make a new one
 };
 
 /// Clears the values of a result whose structure is known beforehand, and computes them.
@@ -26,7 +27,8 @@ struct BaselineVariant {
 };
 
 /// The ways in which an expert would write the problem over these operands, with their layouts built, the plainest first: which of them is
-/// the fastest depends on the tensor. Empty if the problem has none. Input error for ranks for which they are not instantiated (16, 32, 64).
+/// the fastest depends on the tensor. Empty if the problem has none. Input error for ranks other than 16, 32 and 64, for which the
+/// kernels are instantiated.
 Expected<std::vector<BaselineKernel>> make_baselines(const Problem& problem, const std::map<std::string, Tensor>& operands,
                                                      const Resources& resources);
 

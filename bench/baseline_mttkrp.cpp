@@ -75,8 +75,7 @@ struct Flat {
           fetch_row<R>(given.factors[level] + std::size_t{given.flat.crd[level][at + fetched_ahead]} * R);
       Row<R> product;
       product.set_scaled(given.csf.values[at], given.factors[1] + std::size_t{given.flat.crd[1][at]} * R);
-      for (int level = 2; level + 1 < Order; ++level)
-        product.multiply(given.factors[level] + std::size_t{given.flat.crd[level][at]} * R);
+      for (int level = 2; level + 1 < Order; ++level) product.multiply(given.factors[level] + std::size_t{given.flat.crd[level][at]} * R);
       sum.add_product(product, given.factors[Order - 1] + std::size_t{given.flat.crd[Order - 1][at]} * R);
     }
     return sum;

@@ -152,8 +152,7 @@ BaselineVariant ttm_chain(const Csf& given, const Factors& factors) {
 }
 
 // T's own levels, or its first ones above dense levels of extent R; fresh values.
-Expected<Tensor> result_over(const Csf& csf, std::size_t levels, std::size_t dense, std::uint64_t rank,
-                             const Resources& resources) {
+Expected<Tensor> result_over(const Csf& csf, std::size_t levels, std::size_t dense, std::uint64_t rank, const Resources& resources) {
   TensorArrays made;
   made.format = sparse_format(levels + dense);
   std::uint64_t size = csf.owner.positions(levels - 1);
@@ -206,8 +205,7 @@ Expected<std::vector<BaselineKernel>> of_rank(const Problem& problem, const Csf&
       result = result_over(csf, 1, 2, R, resources);
       variants = {ttm_chain<R>(csf, Factors::of(operands, {"U", "V"}))};
       break;
-    default:
-      return input_error("no such hand-written kernel");
+    default: return input_error("no such hand-written kernel");
   }
   if (!result) return std::unexpected(result.error());
   return over_values(variants, std::move(*result));

@@ -379,7 +379,7 @@ Expected<BaselineKernel> make_product_baseline(const Problem& problem, const std
   const auto product = std::make_shared<Product>(kind, std::move(*unfolding), std::move(mask), std::move(shape),
                                                  std::move(*format), resources);
   return BaselineKernel{[product](const Threads& threads) { product->run(threads); },
-                        [product] { return product->result(); }, {}};
+                        [product] { return product->result(); }};
 }
 
 }  // namespace weft::bench

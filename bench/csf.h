@@ -18,8 +18,8 @@ struct Csf {
   std::array<const std::uint32_t*, highest_csf_order> pos{};
   std::array<const std::uint32_t*, highest_csf_order> crd{};
   const double* values = nullptr;
-  std::uint32_t roots = 0;                ///< entries of level 0
-  std::vector<std::uint32_t> chunks;      ///< boundaries over the roots
+  std::uint32_t roots = 0;            ///< entries of level 0
+  std::vector<std::uint32_t> chunks;  ///< boundaries over the roots
 
   /// The first entry below a root; of `roots`: the number of entries.
   std::uint32_t first(std::uint32_t root) const {

@@ -11,7 +11,8 @@ namespace {
 constexpr double sparse_entry_bytes = 12;
 
 bool multiplies_sparse(const Problem& problem) {
-  return problem.baseline == Baseline::product || problem.baseline == Baseline::product_chain || problem.baseline == Baseline::masked_product;
+  return problem.baseline == Baseline::product || problem.baseline == Baseline::product_chain ||
+         problem.baseline == Baseline::masked_product;
 }
 
 /// Of a factor whose first index is one of T's.

@@ -105,7 +105,11 @@ std::vector<Problem> problems(const Data& data) {
   const auto add_ttmc = [&](const std::string& name, const std::vector<std::uint64_t>& ranks) {
     for (const std::uint64_t rank : ranks)
       if (data.has(name))
-        all.push_back({"ttmc/" + name + "/r" + std::to_string(rank), "A(i,r,s) = T(i,j,k) * B(j,r) * C(k,s)", name, Baseline::ttmc, 0, rank});
+        all.push_back({.name = "ttmc/" + name + "/r" + std::to_string(rank),
+                       .expression = "A(i,r,s) = T(i,j,k) * B(j,r) * C(k,s)",
+                       .data = name,
+                       .baseline = Baseline::ttmc,
+                       .rank = rank});
   };
   add_ttmc("uniform3", {16, 32});
   add_ttmc("power3", {16, 32});

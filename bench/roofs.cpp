@@ -1,10 +1,10 @@
 #include "bench/roofs.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-
-#include <fmt/format.h>
 
 #include "bench/data.h"
 #include "bench/gather.h"
@@ -72,7 +72,8 @@ std::vector<std::uint32_t> drawn_places(std::size_t count, std::size_t extent) {
 
 double row_rate(const Threads& threads, const std::vector<double>& memory, double bytes) {
   constexpr std::size_t rows = 10'000;
-  const auto places = drawn_places(rows * tasks_of_thread * threads.count() + fetched_ahead, static_cast<std::size_t>(bytes) / 8 / row_elements);
+  const auto places =
+      drawn_places(rows * tasks_of_thread * threads.count() + fetched_ahead, static_cast<std::size_t>(bytes) / 8 / row_elements);
   return best_rate(threads, rows * row_elements * 8.0, [&](std::size_t task, unsigned) {
     const std::uint32_t* const mine = places.data() + task * rows;
     Row<row_elements> sum;

@@ -85,6 +85,27 @@ TEST_CASE("records that were written are compared problem by problem") {
   CHECK(compared->worst == doctest::Approx(0.5));
 }
 
+TEST_CASE("the row of a problem tells its share of the roof, and which kernel by hand it is compared with") {
+  Record record;
+  record.name = "mttkrp/uniform";
+  record.weft.ms = {5, 4, 6};
+  record.baseline = Timing{{2, 2, 2}};
+  record.variant = "flat, fetched";
+  record.roof = "rows";
+  record.roof_ms = 3;
+  const std::string row = table_row(record);
+  CHECK(row.find("  75 rows") != std::string::npos);  // of the fastest run
+  CHECK(row.find("| flat, fetched\n") != std::string::npos);
+  const File file("roofs.json");
+  REQUIRE(write_json(file.path(), {record}));
+  const auto read = read_json(file.path());
+  REQUIRE(read);
+  REQUIRE(read->size() == 1);
+  CHECK(read->front().variant == "flat, fetched");
+  CHECK(read->front().roof == "rows");
+  CHECK(read->front().roof_ms == 3);
+}
+
 TEST_CASE("what weft-bench did not write is an error that names the file") {
   const File file("other.json");
   std::ofstream(file.path()) << "{\"networks\": 3}";
