@@ -134,8 +134,6 @@ struct alignas(spread_bytes) BoundNetwork::State {
   Expected<void> lent_suffices() const;
   /// A result or intermediate as a run finds it, dense intermediates in the host's memory where it has lent some.
   Expected<Tensor> made_or_lent(std::uint32_t number);
-  /// What is left of the host's memory for results when that of exposed ones is taken out.
-  Expected<HostMemory> without_exposed(const HostMemory& from);
   /// Takes the operands, laid out as the schedule says; tells which are others than before.
   Expected<Replaced> take_operands(const std::map<std::string, Tensor>& given, const HostMemory& from);
   /// Tells which results have the pattern of an operand as it was given.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "engine/assumptions.h"
 #include "engine/compiled_state.h"
@@ -16,58 +15,59 @@
 namespace weft {
 namespace {
 
-std::uint64_t product(const std::vector<std::uint64_t>& extents) {
-  return std::accumulate(extents.begin(), extents.end(), std::uint64_t{1}, std::multiplies<>());
-}
-
-/// Part of the bytes, kept alive by what keeps all of them alive.
-Buffer first_bytes(const Buffer& all, std::uint64_t begin, std::uint64_t bytes) {
-  const Buffer part = Buffer::borrow(all.as<const std::byte>().data() + begin, bytes);
-  return all.borrowed() ? part : part.owned_by(std::make_shared<Buffer>(all));
-}
-
-/// The elements of a dense tensor over the parts of its modes: a view with strides, where the extents are what the parts make up.
-Tensor dense_view(const Tensor& given, const std::vector<ModePart>& parts, const std::vector<std::uint64_t>& extents) {
-  const std::vector<std::uint64_t> strides = strides_by_mode(given);
+/// The elements of a dense tensor under other extents, with the distances of neighbours by mode.
+Tensor strided_view(const Tensor& elements, const std::vector<std::uint64_t>& extents, const std::vector<std::uint64_t>& distances) {
   TensorArrays view;
-  view.format = dense_format(parts.size(), given.format().scalar);
+  view.format = dense_format(extents.size(), elements.format().scalar);
   view.extents = extents;
-  view.levels.resize(parts.size());
-  view.offset = given.offset();
-  view.values = given.values();
-  for (std::size_t level = 0; level < parts.size(); ++level) {
-    view.format.levels[level].strided = true;
-    view.levels[level].stride = strides[parts[level].mode] * parts[level].divisor;
+  view.levels.resize(extents.size());
+  view.values = elements.values();
+  view.offset = elements.offset();
+  for (std::size_t mode = 0; mode < extents.size(); ++mode) {
+    view.format.levels[mode].strided = true;
+    view.levels[mode].stride = distances[mode];
   }
-  Tensor strided = made(view);
-  const Format packed = dense_format(parts.size(), given.format().scalar);
-  if (!is_packed(strided, packed)) return strided;
-  const std::uint64_t bytes = scalar_bytes(packed.scalar);
-  view.format = packed;
-  for (LevelArrays& level : view.levels) level.stride = 0;
-  view.values = first_bytes(given.values(), given.offset() * bytes, product(extents) * bytes);
-  view.offset = 0;
   return made(std::move(view));
 }
 
-/// The modes as given over a dense tensor of their parts: a view with strides. False: neighbours of a mode do not lie at one distance.
+/// A view whose elements lie as the format has them, without strides and what lies around; kept alive by what keeps all alive.
+Tensor packed_view(const Tensor& view, const Format& format) {
+  const std::uint64_t bytes = scalar_bytes(format.scalar);
+  std::uint64_t elements = 1;
+  for (const std::uint64_t extent : view.extents()) elements *= extent;
+  const Buffer& all = view.values();
+  const Buffer part = Buffer::borrow(all.as<const std::byte>().data() + view.offset() * bytes, elements * bytes);
+  TensorArrays packed;
+  packed.format = format;
+  packed.extents = view.extents();
+  packed.levels.resize(view.order());
+  packed.values = all.borrowed() ? part : part.owned_by(std::make_shared<Buffer>(all));
+  return made(std::move(packed));
+}
+
+/// A dense tensor over the parts of its modes, where these multiply to its extents: the same elements.
+Tensor dense_view(const Tensor& given, const std::vector<ModePart>& parts, const std::vector<std::uint64_t>& extents) {
+  const std::vector<std::uint64_t> by_mode = strides_by_mode(given);
+  std::vector<std::uint64_t> distances;
+  for (const ModePart& part : parts) distances.push_back(by_mode[part.mode] * part.divisor);
+  const Tensor view = strided_view(given, extents, distances);
+  const Format packed = dense_format(parts.size(), given.format().scalar);
+  return is_packed(view, packed) ? packed_view(view, packed) : view;
+}
+
+/// The other way: the modes as given over a dense tensor of their parts. Nothing where the neighbours of a mode do not lie at one
+/// distance.
 std::optional<Tensor> window(const Tensor& levels, const std::vector<ModePart>& parts, const std::vector<std::uint64_t>& extents) {
-  const std::vector<std::uint64_t> distances = strides_by_mode(levels);
-  TensorArrays view;
-  view.format = dense_format(extents.size(), levels.format().scalar);
-  view.extents = extents;
-  view.levels.resize(extents.size());
-  view.values = levels.values();
-  view.offset = levels.offset();
+  const std::vector<std::uint64_t> by_part = strides_by_mode(levels);
+  std::vector<std::uint64_t> distances(extents.size());
   for (std::size_t part = 0; part < parts.size(); ++part) {
-    if (parts[part].divisor == 1) view.levels[parts[part].mode].stride = distances[part];
+    if (parts[part].divisor == 1) distances[parts[part].mode] = by_part[part];
   }
   for (std::size_t part = 0; part < parts.size(); ++part) {
     const bool alone = levels.extents()[part] <= 1;
-    if (!alone && distances[part] != view.levels[parts[part].mode].stride * parts[part].divisor) return std::nullopt;
+    if (!alone && by_part[part] != distances[parts[part].mode] * parts[part].divisor) return std::nullopt;
   }
-  for (Level& level : view.format.levels) level.strided = true;
-  return made(std::move(view));
+  return strided_view(levels, extents, distances);
 }
 
 Expected<ReadOperand> read_dense(const Tensor& given, const std::vector<ModePart>& parts, const std::vector<std::uint64_t>& extents,
@@ -176,9 +176,10 @@ bool side_by_side(const std::vector<ModePart>& parts) {
   return !parts.empty();
 }
 
+/// By level what it holds; without parts whole modes.
 std::vector<ModePart> stored_parts(const std::vector<ModePart>& parts, const Format& format) {
   std::vector<ModePart> stored;
-  for (const std::uint32_t mode : format.mode_order) stored.push_back(parts[mode]);
+  for (const std::uint32_t mode : format.mode_order) stored.push_back(parts.empty() ? ModePart{mode} : parts[mode]);
   return stored;
 }
 
@@ -215,15 +216,22 @@ PlanOptions in_exposed_formats(PlanOptions options, const Exposure& exposure) {
   return options;
 }
 
-Format format_handed_over(const Exposure& exposure, TensorId result, const Format& computed, const Format* like) {
-  const ExposedTensor& exposed = exposure.tensors[result];
+Format format_handed_over(const Exposure& exposure, const Schedule& schedule, const ScheduledTensor& result, const Format& computed,
+                          const std::map<std::string, Format>& given) {
+  const ExposedTensor& exposed = exposure.tensors[result.tensor];
   if (exposed.handed_over) return *exposed.handed_over;
-  if (like != nullptr && like->layout) {
-    Format format = *like;
+  const std::size_t modes = exposure.given.tensors[result.tensor].extents.size();
+  if (result.like) {
+    const ScheduledTensor& operand = schedule.tensors[*result.like];
+    Format format = given.at(exposure.given.tensors[operand.tensor].name);
+    const std::vector<ModePart> from = stored_parts(exposure.tensors[operand.tensor].parts, operand.format);
+    const std::vector<ModePart> to = stored_parts(exposed.parts, result.format);
+    std::vector<std::uint32_t> moved(modes);
+    for (std::size_t level = 0; level < from.size(); ++level) moved[from[level].mode] = to[level].mode;
     format.scalar = computed.scalar;
-    return format;
+    if (format.layout) return with_modes(std::move(format), moved);
   }
-  return exposed.parts.empty() ? computed : plain_modes(exposed.parts, computed, exposure.given.tensors[result].extents.size());
+  return exposed.parts.empty() ? computed : plain_modes(exposed.parts, computed, modes);
 }
 
 Expected<ReadOperand> read_operand(const Exposure& exposure, TensorId operand, const Tensor& given, bool changes,
@@ -254,14 +262,8 @@ Expected<Tensor> handed_over(const Exposure& exposure, TensorId result, const Te
     return computed.format().text() == format.text() ? Expected<Tensor>(computed) : convert(computed, format, resources, declared.name);
   const auto shown = computed.format().all_dense() && !format.layout ? window(computed, exposed.parts, declared.extents) : std::nullopt;
   if (shown) {
-    if (!format.all_dense() || !is_packed(*shown, format)) return convert(*shown, format, resources, declared.name);
-    TensorArrays packed;
-    packed.format = format;
-    packed.extents = declared.extents;
-    packed.levels.resize(packed.order());
-    const std::uint64_t bytes = scalar_bytes(format.scalar);
-    packed.values = first_bytes(computed.values(), computed.offset() * bytes, product(declared.extents) * bytes);
-    return made(std::move(packed));
+    const bool packed = format.all_dense() && format.scalar == computed.format().scalar && is_packed(*shown, format);
+    return packed ? Expected<Tensor>(packed_view(*shown, format)) : convert(*shown, format, resources, declared.name);
   }
   Tensor packed_levels = computed;
   if (computed.format().all_dense()) {
@@ -284,8 +286,9 @@ bool ExposedOperands::as_given(const std::string& name) const {
 }
 
 bool ExposedOperands::let_go() {
-  const bool any = std::erase_if(read_, [&](const auto& one) { return !as_given(one.first); }) > 0;
-  std::erase_if(known_, [&](const auto& one) { return !read_.contains(one.first); });
+  const bool any = std::erase_if(known_, [&](const auto& one) { return !one.second.as_given; }) > 0;
+  // What is read as it was given is taken anew with every binding.
+  std::erase_if(read_, [&](const auto& one) { return !known_.contains(one.first); });
   return any;
 }
 
@@ -325,12 +328,6 @@ Expected<std::optional<std::string>> ExposedOperands::take(const Exposure& expos
   }
   std::erase_if(read_, [&](const auto& one) { return !given.contains(one.first); });
   return std::optional<std::string>();
-}
-
-Expected<void> write_result(const Tensor& result, const HostOutput& output, const std::string& name, const Resources& resources) {
-  const auto& [memory, scaling] = output;
-  if (memory.format().all_dense()) return write_dense(result, memory, resources, name, scaling);
-  return unsupported(fmt::format("{} is computed over the levels of a layout: memory for it has to be dense", name));
 }
 
 }  // namespace weft

@@ -19,9 +19,10 @@ std::vector<StoredAs> stored_as(const Network& network, const std::map<std::stri
 /// The formats of results, and patterns, that the planned network has to have.
 PlanOptions in_exposed_formats(PlanOptions options, const Exposure& exposure);
 
-/// How a result of the planned network that is computed in a format is handed over. `like`: the format of the operand at whose
-/// positions it is, as that was given, or null.
-Format format_handed_over(const Exposure& exposure, TensorId result, const Format& computed, const Format* like);
+/// How a result of the planned network that is computed in a format is handed over. `given`: the formats of operands, by name,
+/// for those at whose positions it may be.
+Format format_handed_over(const Exposure& exposure, const Schedule& schedule, const ScheduledTensor& result, const Format& computed,
+                          const std::map<std::string, Format>& given);
 
 /// An operand as the planned network reads it, and whether its positions are those of the tensor as given.
 struct ReadOperand {
@@ -61,8 +62,5 @@ class ExposedOperands {
   std::map<std::string, Known> known_;
   std::map<std::string, Tensor> read_;
 };
-
-/// The values of the memory of a host, dense or at the positions of the result, from a result in user's modes.
-Expected<void> write_result(const Tensor& result, const HostOutput& output, const std::string& name, const Resources& resources);
 
 }  // namespace weft

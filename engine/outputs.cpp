@@ -177,7 +177,9 @@ bool BoundNetwork::State::is_handed_over_like(const ScheduledTensor& result, con
   const std::optional<Format>& format = over_levels->exposure->tensors[result.tensor].handed_over;
   const auto given = given_formats.find(operand);
   const bool same = !format || (given != given_formats.end() && format->text() == given->second.text());
-  return same && exposed_operands.as_given(operand);
+  const TensorId pattern = kernel->plan.schedule.tensors[*result.like].tensor;
+  const bool same_modes = over_levels->exposure->tensors[result.tensor].parts == over_levels->exposure->tensors[pattern].parts;
+  return same && same_modes && exposed_operands.as_given(operand);
 }
 
 void BoundNetwork::State::note_patterns() {

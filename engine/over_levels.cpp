@@ -17,15 +17,16 @@ CompiledNetwork CompiledNetwork::over(std::shared_ptr<const Exposure> exposure, 
 
 const Exposure* CompiledNetwork::exposure() const { return state_->exposure.get(); }
 
-Expected<HostMemory> BoundNetwork::State::without_exposed(const HostMemory& from) {
-  HostMemory left = from;
-  exposed_outputs.clear();
-  const Exposure& exposure = *over_levels->exposure;
+namespace {
+
+/// Takes the memory for results that are not computed as they are handed over out of the host's.
+Expected<std::map<std::string, HostOutput>> taken_outputs(const Exposure& exposure, HostMemory& host) {
+  std::map<std::string, HostOutput> taken;
   for (TensorId tensor = 0; tensor < exposure.tensors.size(); ++tensor) {
     const TensorDeclaration& declared = exposure.given.tensors[tensor];
-    const auto output = left.outputs.find(declared.name);
+    const auto output = host.outputs.find(declared.name);
     const ExposedTensor& exposed = exposure.tensors[tensor];
-    if (output == left.outputs.end() || (exposed.parts.empty() && !exposed.handed_over)) continue;
+    if (output == host.outputs.end() || (exposed.parts.empty() && !exposed.handed_over)) continue;
     const Tensor& memory = output->second.memory;
     if (memory.extents() != declared.extents)
       return fail(ErrorKind::input, ErrorCode::extents_disagree, declared.name,
@@ -33,35 +34,36 @@ Expected<HostMemory> BoundNetwork::State::without_exposed(const HostMemory& from
                               fmt::join(declared.extents, "x")));
     if (!memory.format().all_dense())
       return unsupported(fmt::format("{} is computed over the levels of a layout: memory for it has to be dense", declared.name));
-    exposed_outputs.insert(left.outputs.extract(output));
+    taken.insert(host.outputs.extract(output));
   }
-  return left;
+  return taken;
 }
+
+}  // namespace
 
 Expected<BoundNetwork> CompiledNetwork::bind(const std::map<std::string, Tensor>& operands, const Resources& resources,
                                              bool deterministic, const HostMemory& host) const {
   if (!state_->exposure) return bind_levels(operands, resources, deterministic, host);
   const auto start = Clock::now();
-  BoundNetwork::State over;
-  over.over_levels = state_;
-  const auto other = over.exposed_operands.take(*state_->exposure, operands, host, resources);
+  ExposedOperands exposed_operands;
+  const auto other = exposed_operands.take(*state_->exposure, operands, host, resources);
   if (!other) return std::unexpected(other.error());
   if (*other) {
     const auto plain = state_->plain(operands, **other);
     if (!plain) return std::unexpected(plain.error());
     return plain->bind(operands, resources, deterministic, host);
   }
-  auto left = over.without_exposed(host);
-  if (!left) return std::unexpected(left.error());
+  HostMemory left = host;
+  auto outputs = taken_outputs(*state_->exposure, left);
+  if (!outputs) return std::unexpected(outputs.error());
   const double read_ms = milliseconds_since(start);
-  auto bound = bind_levels(over.exposed_operands.read(), resources, deterministic, *left);
+  auto bound = bind_levels(exposed_operands.read(), resources, deterministic, left);
   if (!bound) return bound;
   BoundNetwork::State& state = *bound->state_;
   state.over_levels = state_;
-  state.exposed_operands = std::move(over.exposed_operands);
-  state.exposed_outputs = std::move(over.exposed_outputs);
+  state.exposed_operands = std::move(exposed_operands);
+  state.exposed_outputs = std::move(*outputs);
   state.convert_ms += read_ms;
-  state.given_formats.clear();
   for (const auto& [name, tensor] : operands) state.given_formats[name] = tensor.format();
   state.note_patterns();
   if (!host.changing.empty() && !host.lent) {
@@ -78,13 +80,15 @@ Expected<bool> BoundNetwork::rebind(const std::map<std::string, Tensor>& operand
   const auto other = state.exposed_operands.take(*state.over_levels->exposure, operands, host, state.resources);
   if (!other) return std::unexpected(other.error());
   if (*other) return false;
-  auto left = state.without_exposed(host);
-  if (!left) return std::unexpected(left.error());
+  HostMemory left = host;
+  auto outputs = taken_outputs(*state.over_levels->exposure, left);
+  if (!outputs) return std::unexpected(outputs.error());
+  state.exposed_outputs = std::move(*outputs);
   for (const auto& [name, tensor] : operands) {
     if (Format& known = state.given_formats[name]; !(known == tensor.format())) known = tensor.format();
   }
   state.convert_ms += milliseconds_since(start);
-  auto bound = rebind_levels(state.exposed_operands.read(), *left);
+  auto bound = rebind_levels(state.exposed_operands.read(), left);
   if (bound && *bound) state.note_patterns();
   return bound;
 }
@@ -104,12 +108,7 @@ Expected<std::map<std::string, Tensor>> BoundNetwork::results() {
       result = memory == state.exposed_outputs.end() ? known->second : memory->second.memory;
       continue;
     }
-    const Format* like = nullptr;  // the format of the operand at whose positions it is
-    if (scheduled.like) {
-      const ScheduledTensor& operand = state.kernel->plan.schedule.tensors[*scheduled.like];
-      like = &state.given_formats.at(exposure.given.tensors[operand.tensor].name);
-    }
-    const Format format = format_handed_over(exposure, scheduled.tensor, result.format(), like);
+    const Format format = format_handed_over(exposure, state.kernel->plan.schedule, scheduled, result.format(), state.given_formats);
     auto given = handed_over(exposure, scheduled.tensor, result, format, state.resources);
     if (!given) return std::unexpected(given.error());
     result = std::move(*given);
@@ -117,7 +116,8 @@ Expected<std::map<std::string, Tensor>> BoundNetwork::results() {
     const auto output = state.exposed_outputs.find(scheduled.name);
     if (output == state.exposed_outputs.end()) continue;
     if (!written) {
-      if (auto done = write_result(result, output->second, scheduled.name, state.resources); !done) return std::unexpected(done.error());
+      const auto& [memory, scaling] = output->second;
+      if (auto done = write_dense(result, memory, state.resources, scheduled.name, scaling); !done) return std::unexpected(done.error());
       output->second.memory.values_changed();
     }
     result = output->second.memory;

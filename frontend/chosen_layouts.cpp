@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "runtime/block_fill.h"
-#include "runtime/layouts.h"
 #include "runtime/tensor_facts.h"
 
 namespace weft {
@@ -32,13 +31,9 @@ double conversion_ns(const OperandFacts& operand, const Machine& machine) {
   return machine.convert_entry * static_cast<double>(operand.stored->nnz());
 }
 
-bool is_matrix_for_blocks(const OperandFacts& operand) {
-  if (operand.stored == nullptr || operand.format.layout || operand.format.all_dense() || operand.stored->order() != 2) return false;
-  return operand.stored->nnz() >= least_entries;
-}
-
 bool is_worth_a_look(const OperandFacts& operand, const Prepared& plain, double calls, const Machine& machine) {
-  return is_matrix_for_blocks(operand) && calls * plain.plan.cost.ns > conversion_ns(operand, machine);
+  if (operand.stored == nullptr || operand.format.layout || operand.format.all_dense() || operand.stored->order() != 2) return false;
+  return operand.stored->nnz() >= least_entries && calls * plain.plan.cost.ns > conversion_ns(operand, machine);
 }
 
 /// The fullest groups of rows or columns, and the largest full blocks: the former gather least, the latter store least.
@@ -59,42 +54,35 @@ std::vector<BlockFill> candidates(std::vector<BlockFill> fills) {
 
 }  // namespace
 
-bool has_matrix_for_blocks(const NamedFacts& operands, const EvaluateOptions& options) {
-  return options.calls > 1 && std::ranges::any_of(operands, [](const auto& one) { return is_matrix_for_blocks(one.second); });
-}
-
-Expected<ChosenLayouts> chosen_layouts(const Pipeline& pipeline, const Machine& machine, const RequestText& text,
-                                       const std::vector<std::string>& names, const NamedFacts& operands, const EvaluateOptions& options,
-                                       const Cancellation& cancellation, const Prepared& plain, PrepareWith prepare) {
-  ChosenLayouts best{options, {}};
-  const EngineOptions& engine = pipeline.options();
+Expected<ChosenLayouts> chosen_layouts(const PlannedRequest& request,
+                                       const std::function<Expected<PricedPlan>(const EvaluateOptions&)>& plan_with) {
+  const auto& [engine, machine, operands, options, plain] = request;
+  ChosenLayouts best{options, {}, {}};
   const bool free = options.schedule.empty() && options.objective.empty() && !options.unfused && !options.prove;
-  if (!free || engine.strict_fp || plain.exposure) return best;
-  const Resources resources = engine.resources.with(cancellation);
+  if (!free || options.calls <= 1 || engine.strict_fp || plain.exposure) return best;
   double ns = plain.plan.cost.ns;
-  for (const std::string& name : names) {
-    const auto operand = operands.find(name);
-    if (operand == operands.end() || !is_worth_a_look(operand->second, plain, options.calls, machine)) continue;
+  for (const auto& [name, operand] : operands) {
+    const bool used = plain.report.operands.contains(name);
+    if (!used || !is_worth_a_look(operand, plain, options.calls, machine)) continue;
     const bool changes = std::ranges::find(options.changing, name) != options.changing.end() ||
                          std::ranges::find(options.changing_patterns, name) != options.changing_patterns.end();
-    if (changes || options.formats.contains(name) || !may_have_places(plain, operands, name, resources.threads)) continue;
-    const auto fills = block_fills(*operand->second.stored, resources);
+    if (changes || options.formats.contains(name) || !may_have_places(plain, operands, name, engine.resources.threads)) continue;
+    const auto fills = block_fills(*operand.stored, engine.resources);
     if (!fills) return std::unexpected(fills.error());
     std::string others;
     std::string winner;
     for (const BlockFill& block : candidates(*fills)) {
       EvaluateOptions tried = best.options;
-      tried.run = tried.compile = tried.count = tried.why = false;
-      tried.stages.clear();
+      tried.why = false;
       auto format = parse_format(fmt::format("bcsr({},{})", block.rows, block.columns));
       if (!format) return std::unexpected(format.error());
-      format->scalar = operand->second.format.scalar;
+      format->scalar = operand.format.scalar;
       tried.formats[name] = *format;
-      const auto planned = prepare(pipeline, machine, text, names, operands, tried, cancellation);
+      const auto planned = plan_with(tried);
       // Blocks that memory has no room for are none.
       if (!planned && planned.error().kind == ErrorKind::resource) continue;
       if (!planned) return std::unexpected(planned.error());
-      const double priced = planned->plan.cost.ns + conversion_ns(operand->second, machine) / std::max(1.0, options.calls);
+      const double priced = planned->ns + conversion_ns(operand, machine) / options.calls;
       const std::string told = fmt::format("blocks of {} by {}, {:.0f} % full, {:.3g} us a call", block.rows, block.columns,
                                            100 * block.fill, priced * 1e-3);
       if (priced > least_gain * ns) {
@@ -105,10 +93,11 @@ Expected<ChosenLayouts> chosen_layouts(const Pipeline& pipeline, const Machine& 
       ns = priced;
       winner = told;
       best.options.formats[name] = *format;
+      best.plan_cache = planned->plan_cache;
     }
-    if (!winner.empty())
-      best.reason += fmt::format("{}{} is stored in {}, conversion included, instead of {:.3g} us{}", best.reason.empty() ? "" : ". ", name,
-                                 winner, plain.plan.cost.ns * 1e-3, others);
+    if (winner.empty()) continue;
+    best.reason += fmt::format("{}{} is stored in {}, conversion included, instead of {:.3g} us{}", best.reason.empty() ? "" : ". ", name,
+                               winner, plain.plan.cost.ns * 1e-3, others);
   }
   return best;
 }

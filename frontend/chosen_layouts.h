@@ -1,30 +1,37 @@
-// Layouts of operands that nobody pinned: blocks, where they are full and kernels over them pay within the calls.
+// Layouts of operands that the host has not pinned: blocks, where they are full and kernels over them pay within the calls.
 #pragma once
 
+#include <functional>
 #include <string>
-#include <vector>
 
 #include "frontend/preparation.h"
 
 namespace weft {
 
-/// Whether chosen_layouts() has anything to look at: matrices of some thousand entries, and more than one call.
-bool has_matrix_for_blocks(const NamedFacts& operands, const EvaluateOptions& options);
+struct PricedPlan {
+  double ns = 0;
+  std::string plan_cache;  ///< as Report says it
+};
 
-/// What prepare() does once layouts are settled.
-using PrepareWith = Expected<Prepared> (*)(const Pipeline&, const Machine&, const RequestText&, const std::vector<std::string>&,
-                                           const NamedFacts&, const EvaluateOptions&, const Cancellation&);
+/// A request that is planned with its tensors as they stand. Refers to its parts.
+struct PlannedRequest {
+  const EngineOptions& engine;
+  const Machine& machine;
+  const NamedFacts& operands;
+  const EvaluateOptions& options;
+  const Prepared& prepared;
+};
 
 /// The options with layouts of matrices pinned, and in words why: blocks of which three quarters are full, at most two sizes for each
-/// matrix, planned and priced with their conversion divided by the calls. Unchanged where nothing is cheaper by a twentieth, where a
-/// result, or what is between, is stored sparse, or where another operand is not finite: then places without an entry would change
-/// results. `plain`: prepared without.
+/// matrix, planned by `plan_with` and priced with their conversion divided by the calls. Without a reason where nothing is cheaper by a
+/// twentieth, where a result, or something between, is stored sparse, or where another operand is not finite: then places without an
+/// entry would change results.
 struct ChosenLayouts {
   EvaluateOptions options;
   std::string reason;
+  std::string plan_cache;  ///< of the plan over them, when it was asked for first
 };
-Expected<ChosenLayouts> chosen_layouts(const Pipeline& pipeline, const Machine& machine, const RequestText& text,
-                                       const std::vector<std::string>& names, const NamedFacts& operands, const EvaluateOptions& options,
-                                       const Cancellation& cancellation, const Prepared& plain, PrepareWith prepare);
+Expected<ChosenLayouts> chosen_layouts(const PlannedRequest& request,
+                                       const std::function<Expected<PricedPlan>(const EvaluateOptions&)>& plan_with);
 
 }  // namespace weft

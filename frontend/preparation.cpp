@@ -85,7 +85,8 @@ class Preparation {
         from_(from),
         saved_(saved) {}
 
-  Expected<Prepared> prepare(const RequestText& text, const std::vector<std::string>& names) {
+  /// Up to the plan, and what it tells.
+  Expected<void> plan(const RequestText& text, const std::vector<std::string>& names) {
     report().expression = text.text();
     for (const std::string& asked : options_.stages) {
       const auto stage = parse_stage(asked);
@@ -105,6 +106,11 @@ class Preparation {
     prepared_.plan = std::move(*plan);
     tell_plan();
     tell_results();
+    return {};
+  }
+
+  /// The code of that plan, or its loops.
+  Expected<Prepared> finish() {
     if (auto going = not_cancelled(); !going) return std::unexpected(going.error());
     const bool compiled = options_.run || options_.compile || std::ranges::any_of(stages_, needs_code);
     auto told = compiled ? compile() : lower();
@@ -112,6 +118,7 @@ class Preparation {
     tell_absence();
     return std::move(prepared_);
   }
+  const Prepared& prepared() const { return prepared_; }
 
  private:
   Report& report() { return prepared_.report; }
@@ -470,12 +477,9 @@ class Preparation {
   Format format_of_result(const ScheduledTensor& scheduled) const {
     const Format& computed = scheduled.delivered ? *scheduled.delivered : scheduled.format;
     if (!prepared_.exposure) return computed;
-    const Format* like = nullptr;
-    if (scheduled.like) {
-      const ScheduledTensor& operand = prepared_.plan.schedule.tensors[*scheduled.like];
-      like = &operands_.at(given_.tensors[operand.tensor].name).format;
-    }
-    return format_handed_over(*prepared_.exposure, scheduled.tensor, computed, like);
+    std::map<std::string, Format> given;
+    for (const auto& [name, operand] : operands_) given.emplace(name, operand.format);
+    return format_handed_over(*prepared_.exposure, prepared_.plan.schedule, scheduled, computed, given);
   }
 
   /// What is known of the results before a run.
@@ -603,41 +607,30 @@ double Report::median_run_ms() const {
   return sorted.empty() ? 0 : sorted[sorted.size() / 2];
 }
 
-namespace {
-
-Expected<Prepared> prepare_as_asked(const Pipeline& pipeline, const Machine& machine, const RequestText& text,
-                                    const std::vector<std::string>& names, const NamedFacts& operands, const EvaluateOptions& options,
-                                    const Cancellation& cancellation) {
-  return Preparation(pipeline, machine, operands, options, cancellation, CodeFrom::anywhere, nullptr).prepare(text, names);
-}
-
-}  // namespace
-
 Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, const RequestText& text,
                            const std::vector<std::string>& names, const NamedFacts& operands,
                            const EvaluateOptions& options, const Cancellation& cancellation, CodeFrom from,
                            const SavedNetwork* saved) {
-  const bool may_choose =
-      options.choose_layouts && from == CodeFrom::anywhere && saved == nullptr && has_matrix_for_blocks(operands, options);
-  if (!may_choose)
-    return Preparation(pipeline, machine, operands, options, cancellation, from, saved).prepare(text, names);
-  EvaluateOptions planned = options;
-  planned.run = planned.compile = planned.count = planned.why = false;
-  planned.stages.clear();
-  const auto plain = prepare_as_asked(pipeline, machine, text, names, operands, planned, cancellation);
-  if (!plain) return std::unexpected(plain.error());
-  const auto chosen = chosen_layouts(pipeline, machine, text, names, operands, options, cancellation, *plain, prepare_as_asked);
+  Preparation as_asked(pipeline, machine, operands, options, cancellation, from, saved);
+  if (auto planned = as_asked.plan(text, names); !planned) return std::unexpected(planned.error());
+  if (!options.choose_layouts || from != CodeFrom::anywhere || saved != nullptr) return as_asked.finish();
+  const auto plan_with = [&](const EvaluateOptions& tried) -> Expected<PricedPlan> {
+    Preparation one(pipeline, machine, operands, tried, cancellation, from, nullptr);
+    if (auto planned = one.plan(text, names); !planned) return std::unexpected(planned.error());
+    return PricedPlan{one.prepared().plan.cost.ns, one.prepared().report.plan_cache};
+  };
+  const auto chosen = chosen_layouts({pipeline.options(), machine, operands, options, as_asked.prepared()}, plan_with);
   if (!chosen) return std::unexpected(chosen.error());
-  auto prepared = prepare_as_asked(pipeline, machine, text, names, operands, chosen->options, cancellation);
+  if (chosen->reason.empty()) return as_asked.finish();
+  Preparation blocks(pipeline, machine, operands, chosen->options, cancellation, from, nullptr);
+  if (auto planned = blocks.plan(text, names); !planned) return std::unexpected(planned.error());
+  auto prepared = blocks.finish();
   if (!prepared) return prepared;
-  // The plan of the tensors as they stand was looked for first.
   Report& report = prepared->report;
-  report.phases.plan += plain->report.phases.plan;
-  report.phases.statistics += plain->report.phases.statistics;
-  if (chosen->reason.empty()) {
-    report.plan_cache = plain->report.plan_cache;
-    return prepared;
-  }
+  const auto& before = as_asked.prepared().report.phases;
+  report.phases.plan += before.plan;
+  report.phases.statistics += before.statistics;
+  report.plan_cache = chosen->plan_cache;
   report.explanation += chosen->reason + "\n";
   Explanation explained = explanation_of(report);
   explained.search.insert(explained.search.begin(), chosen->reason);

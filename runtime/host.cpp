@@ -55,7 +55,7 @@ std::uint64_t longest_fiber(const HostIndices& pos) {
   return longest;
 }
 
-/// Extents of the levels of a layout over arrays of the host: those of slots without a number are what the arrays have.
+/// Extents of the levels of a layout over arrays of the host: slots without a number have as many as the longest fiber.
 Expected<std::vector<std::uint64_t>> borrowed_extents(const Layout& layout, const std::vector<std::uint64_t>& extents,
                                                       const std::vector<HostLevel>& levels) {
   const auto placement = Placement::of(layout, extents, "a borrowed tensor");

@@ -106,7 +106,11 @@ class Exposer {
     for (TensorId tensor = 0; tensor < network_.tensors.size(); ++tensor) take_layout(tensor);
     if (exposing_ == Exposing::whole_blocks) leave_whole();
     note_finite();
-    for (TensorId tensor = 0; tensor < network_.tensors.size(); ++tensor) expose(tensor);
+    // Operands first: a result may lie at their positions.
+    for (const bool results : {false, true}) {
+      for (TensorId tensor = 0; tensor < network_.tensors.size(); ++tensor)
+        if (network_.tensors[tensor].is_result == results) expose(tensor);
+    }
     rewrite();
     return std::move(exposure_);
   }
@@ -263,8 +267,10 @@ class Exposer {
       is_cut = is_cut || (mode_index_.contains({tensor, mode}) && !cuts(tensor, mode).empty());
     const auto native = native_.find(tensor);
     const bool done = native != native_.end() && expose_layout(tensor, native->second, *stored.format);
-    if (!done && stored.like && exposure_.is_exposed(*stored.like)) {
+    const std::vector<std::uint32_t> modes = stored.like ? modes_of_pattern(tensor, *stored.like) : std::vector<std::uint32_t>();
+    if (!done && !modes.empty() && exposure_.is_exposed(*stored.like)) {
       exposed.parts = exposure_.tensors[*stored.like].parts;
+      for (ModePart& part : exposed.parts) part.mode = modes[part.mode];
     } else if (!done && is_cut) {
       Format plain = stored.format ? *stored.format : dense_format(declared.extents.size(), declared.scalar);
       if (has_layout) plain = plain_format(plain);
@@ -274,8 +280,26 @@ class Exposer {
     }
     if (declared.is_result && has_layout) exposed.handed_over = *stored.format;
     if (declared.is_result && !has_layout && !exposed.parts.empty() && stored.format) exposed.handed_over = *stored.format;
-    if (stored.like && stored_[*stored.like].format && stored_[*stored.like].format->layout)
-      exposed.handed_over = *stored_[*stored.like].format;
+    if (!modes.empty() && stored_[*stored.like].format && stored_[*stored.like].format->layout)
+      exposed.handed_over = with_modes(*stored_[*stored.like].format, modes);
+  }
+
+  /// By mode of an operand the mode of the result that has its index; none where no factor has just the indices of the result.
+  std::vector<std::uint32_t> modes_of_pattern(TensorId result, TensorId operand) const {
+    std::vector<std::uint32_t> modes;
+    for (const Assignment& assignment : network_.assignments) {
+      if (assignment.result.tensor != result) continue;
+      const std::vector<IndexId>& kept = assignment.result.indices;
+      for (const Term& term : assignment.terms) {
+        for (const TensorAccess& factor : term.factors) {
+          if (factor.tensor != operand || !std::ranges::is_permutation(factor.indices, kept)) continue;
+          modes.clear();
+          for (const IndexId index : factor.indices)
+            modes.push_back(static_cast<std::uint32_t>(std::ranges::find(kept, index) - kept.begin()));
+        }
+      }
+    }
+    return modes;
   }
 
   std::string free_name(std::string name) const {
@@ -381,6 +405,21 @@ std::optional<Format> Exposure::computed_in(TensorId result) const {
   Format levels = dense_format(exposed.parts.size(), exposed.read_in->scalar);
   levels.levels = exposed.read_in->levels;
   return levels;
+}
+
+Format with_modes(Format format, const std::vector<std::uint32_t>& modes) {
+  if (!format.layout) return format;
+  Layout layout = *format.layout;
+  std::vector<Affine> variables;
+  for (const std::uint32_t mode : modes) variables.push_back(Affine::variable(mode));
+  for (std::size_t name = 0; name < layout.free.size(); ++name)
+    variables.push_back(Affine::variable(static_cast<std::uint32_t>(modes.size() + name)));
+  for (LayoutLevel& level : layout.levels) {
+    for (auto* const expression : {&level.value, &level.low, &level.high})
+      if (*expression) *expression = std::make_shared<const Affine>((*expression)->substituted(variables));
+  }
+  format.layout = std::make_shared<const Layout>(std::move(layout));
+  return format;
 }
 
 Format format_over(const std::vector<ModePart>& parts, const Format& levels, std::size_t modes) {

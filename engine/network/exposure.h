@@ -73,6 +73,9 @@ enum class Exposing : std::uint8_t {
 /// Nothing where no tensor has a layout. `stored`: one per tensor. Pure.
 std::optional<Exposure> exposed(const Network& network, const std::vector<StoredAs>& stored, Exposing exposing = Exposing::all);
 
+/// A layout of other modes: what held mode m holds modes[m]. Plain formats stay.
+Format with_modes(Format format, const std::vector<std::uint32_t>& modes);
+
 /// The format of a tensor with these parts, stored in `levels` over them: a layout whose levels are the parts.
 Format format_over(const std::vector<ModePart>& parts, const Format& levels, std::size_t modes);
 
