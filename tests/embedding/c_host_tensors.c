@@ -129,7 +129,8 @@ void blocks(weft_engine* engine) {
     double result[3] = {0, 0, 0};
     int64_t low = 7;
     uint32_t mode = 0;
-    EXPECT(weft_tensor_levels(engine, "bcsr(2,2)", extents, 32, pos, pos_counts, crd, crd_counts, values, 12, flags, &b, &error) == WEFT_OK);
+    EXPECT(weft_tensor_levels(engine, "bcsr(2,2)", extents, 32, pos, pos_counts, crd, crd_counts, values, 12, flags, &b, &error) ==
+           WEFT_OK);
     EXPECT(strcmp(weft_tensor_format(b), "(i,j) -> (i/2:d, j/2:s, i%2:d, j%2:d)") == 0 && weft_tensor_order(b) == 2);
     EXPECT(strcmp(weft_tensor_level_text(b, 1, &low), "j/2:s") == 0 && low == 0);
     EXPECT(weft_tensor_level_text(b, 4, &low)[0] == '\0' && weft_tensor_level_text(NULL, 0, NULL)[0] == '\0');
