@@ -298,7 +298,9 @@ LoopPrice CostModel::priced(Outside outside, IndexId index, StatementRange range
   const bool vector = given != nullptr ? given->vector : range.first == range.last && loops.front()->vector && !appends;
   // A short vector loop is unrolled: there is no loop to enter.
   const bool unrolled = vector && extent(index) * sizeof(double) <= machine.register_bytes;
-  double ns = unrolled ? 0 : machine.loop_entry;
+  // Rows that wait go through a tile of the block in registers.
+  const bool waits = products_together(outside, index, range) > 1;
+  double ns = waits ? waiting_ns(outside, index, range) : unrolled ? 0 : machine.loop_entry;
   double steps = extent(index);
   if (!participants.empty()) {
     ns += entering_ns(all, outside.root());
@@ -310,7 +312,7 @@ LoopPrice CostModel::priced(Outside outside, IndexId index, StatementRange range
     if (details != nullptr && co_iteration.looked_up) {
       for (const Participant& participant : participants) details->decision.parts.push_back(participant.part);
     }
-  } else if (!vector) {
+  } else if (!vector && !waits) {
     ns += extent(index) * machine.range_step;
   }
   ns += all.met * (all.late_ns + all.tables * machine.table_lookup);

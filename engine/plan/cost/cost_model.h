@@ -1,8 +1,9 @@
 // CostModel: what one loop of a nest costs, given the set of indices bound outside it.
 //
 // Every quantity depends on the SET of bound indices, the next index and the statements that share the loop, never on
-// the order of the outer loops. That makes the cost of a nest a sum over an interval of statements below each prefix
-// set, which the dynamic program minimises exactly; cost() sums the same terms along a finished schedule.
+// the order of the outer loops, of which a state remembers no more than whether a result is gathered and products wait.
+// That makes the cost of a nest a sum over an interval of statements below each prefix set, which the dynamic program
+// minimises exactly; cost() sums the same terms along a finished schedule.
 #pragma once
 
 #include <cmath>
@@ -11,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/plan/cost/batch_size.h"
 #include "engine/plan/cost/conversion.h"
 #include "engine/plan/cost/cost.h"
 #include "engine/plan/cost/co_iteration.h"
@@ -43,16 +45,21 @@ struct RootEstimate {
   double ns = 0;
 };
 
-/// The state outside a loop: the indices of the loops around it, and whether these left the order in which a sparse result is
-/// appended to, so that a workspace around the next ones gathers it and is drained into it behind them.
+/// The state outside a loop: the indices of the loops around it, whether these left the order in which a sparse result is
+/// appended to, so that a workspace around the next ones gathers it and is drained into it behind them, and whether products of a
+/// statement wait there.
 struct Outside {
   IndexSet indices = 0;
   bool gathers = false;
+  Batch batch = Batch::none;
+  std::uint32_t batched = 0;  ///< the statement: the last of those that share the loops outside
 
   Outside() = default;
   Outside(IndexSet bound) : indices(bound) {}
   Outside(IndexSet bound, bool in_workspace) : indices(bound), gathers(in_workspace) {}
   bool root() const { return indices == 0; }
+  /// For a loop whose last statement that is.
+  Batch batch_of(std::size_t statement) const { return statement == batched ? batch : Batch::none; }
   bool operator==(const Outside&) const = default;
 };
 
@@ -90,11 +97,14 @@ class CostModel {
   std::size_t statements() const { return statements_.size(); }
   IndexSet indices(std::size_t statement) const { return statements_[statement].model->indices; }
 
-  /// What the first `depth` loops that a range shares bind.
-  Outside bound_by(const std::vector<IndexId>& loops, std::size_t depth, StatementRange range) const;
+  /// What the first `depth` loops of a statement of the schedule bind.
+  Outside bound_by(const Schedule& schedule, std::size_t statement, std::size_t depth) const;
   /// The state inside the loop over `index`.
   Outside inside(Outside outside, IndexId index, StatementRange range) const {
-    return {outside.indices | one_index(index), outside.gathers || departs(outside, index, range)};
+    Outside found{outside.indices | one_index(index), outside.gathers || departs(outside, index, range)};
+    found.batch = batch_inside(outside, index, range);
+    if (found.batch != Batch::none) found.batched = static_cast<std::uint32_t>(range.last);
+    return found;
   }
   /// Whether a workspace has to be around the loop over `index`, to be drained into a sparse result behind it.
   bool departs(Outside outside, IndexId index, StatementRange range) const {
@@ -146,10 +156,11 @@ class CostModel {
   /// Of `others`, what some sparse operand of these statements meets, directly or not: the rest changes no price.
   JoinSet joined_with(JoinSet others, StatementRange range) const;
   /// Where that price of a statement alone is kept for all models that have it, negative before it is asked for; null for one
-  /// that writes a sparse result, whose price depends on more.
-  LoopPrice* alone(IndexSet bound, IndexId index, std::size_t statement) const {
+  /// that writes a sparse result, or whose products wait: its price depends on more.
+  LoopPrice* alone(Outside outside, IndexId index, std::size_t statement) const {
+    if (outside.batch_of(statement) != Batch::none) return nullptr;
     if (result_ != nullptr && statement + 1 == statements_.size()) return nullptr;
-    return &models_->loop(statements_[statement].number, bound, index).alone;
+    return &models_->loop(statements_[statement].number, outside.indices, index).alone;
   }
 
   /// Nanoseconds to clear (or allocate) the intermediates written by statements of `writers` and read by later ones up to
@@ -227,6 +238,11 @@ class CostModel {
   double body_ns(Outside outside, IndexId index, StatementRange range, bool vector, double iterations, LoopEstimate* details) const;
   LoopPrice priced(Outside outside, IndexId index, StatementRange range, JoinSet others, const LoopDecision* given,
                    LoopEstimate* details) const;
+  Batch batch_inside(Outside outside, IndexId index, StatementRange range) const;
+  double fiber_entries(IndexSet bound, IndexId index, StatementRange range) const;
+  // Products whose sum the loop adds to its block at once: 1 but for batches.
+  double products_together(Outside outside, IndexId index, StatementRange range) const;
+  double waiting_ns(Outside outside, IndexId index, StatementRange range) const;
   double visits_below(std::size_t statement, IndexSet inside, StatementRange range) const;
   double ends_inside(std::size_t statement, const StatementLoop& loop, IndexSet inside, StatementRange range) const;
   Movement movement(std::size_t statement, const StatementLoop& loop, Outside outside, IndexId index, StatementRange range,

@@ -75,12 +75,14 @@ Movement CostModel::movement(std::size_t number, const StatementLoop& loop, Outs
   if (!leaves(number, range)) return moved;
   // Read, added to, written back; beyond the first cache the line that it replaces is written to the cache behind.
   const bool sparse = result_ != nullptr && number + 1 == statements_.size();
-  const Movement written = statement.keyed != 0 ? Movement{}
+  Movement written = statement.keyed != 0 ? Movement{}
                            : sparse ? write_sparse(number, bound, index, outside.gathers)
                            : vector && loop.row_stays ? Movement{}
                            : loop.written.bytes == 0  ? Movement{}
                                                       : visited(loop.written, *statement.target);
   if (written.bytes == 0) return moved;
+  // The block is read and written once for all products that wait.
+  written = written.share(1 / products_together(outside, index, range));
   moved.bytes += 2 * written.bytes;
   // A first cache stores beside what it loads.
   const bool stored_beside = written.stream_ns * machine.stream[0] <= written.bytes;

@@ -24,12 +24,6 @@ bool CostModel::appends(StatementRange range) const {
   return false;
 }
 
-Outside CostModel::bound_by(const std::vector<IndexId>& loops, std::size_t depth, StatementRange range) const {
-  Outside outside;
-  for (std::size_t loop = 0; loop < std::min(depth, loops.size()); ++loop) outside = inside(outside, loops[loop], range);
-  return outside;
-}
-
 KeyedPrice CostModel::drain(Outside outside, IndexId index, StatementRange range) const {
   if (!departs(outside, index, range)) return {};
   const IndexSet bound = outside.indices;

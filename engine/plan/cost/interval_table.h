@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "engine/plan/cost/batch_size.h"
 #include "engine/plan/schedule/statements.h"
 
 namespace weft {
@@ -107,8 +108,10 @@ class IntervalTable {
   /// What this and the models that its prices come from may take: from there on fewer loops are tried, and nothing is exact.
   std::size_t most_bytes = ~std::size_t{0};
 
-  /// A number for an interval inside a workspace that gathers a sparse result, and one for it elsewhere.
-  static std::uint32_t below(std::uint32_t interval, bool gathers) { return interval << 1 | static_cast<std::uint32_t>(gathers); }
+  /// Numbers for an interval inside a workspace that gathers a sparse result, and elsewhere, where products wait and where none do.
+  static std::uint32_t below(std::uint32_t interval, bool gathers, Batch batch) {
+    return interval << 3 | static_cast<std::uint32_t>(batch) << 1 | static_cast<std::uint32_t>(gathers);
+  }
 
   static std::uint32_t loop_number(std::uint32_t interval, IndexId index) { return interval << 6 | index; }
 

@@ -74,7 +74,7 @@ double walk_nest(const Schedule& schedule, const CostModel& model, StatementRang
 template <typename Loop>
 NestTime walk_loop(const Schedule& schedule, const CostModel& model, StatementRange range, std::size_t depth, double entered, Loop&& loop) {
   const std::vector<IndexId>& loops = schedule.statements[range.first].loops;
-  const LoopPrice price = loop(model.bound_by(loops, depth, range), loops[depth], range, depth, entered);
+  const LoopPrice price = loop(model.bound_by(schedule, range.first, depth), loops[depth], range, depth, entered);
   const double below = walk_nest(schedule, model, range, depth + 1, entered * price.iterations, loop);
   return {price.iterations, price.ns + price.iterations * below};
 }
@@ -89,7 +89,7 @@ double walk_nest(const Schedule& schedule, const CostModel& model, StatementRang
       ns += walk_loop(schedule, model, {first, last}, depth, entered, loop).ns;
     }
     if (last < range.last) {
-      const Outside outside = model.bound_by(schedule.statements[first].loops, depth, {first, last});
+      const Outside outside = model.bound_by(schedule, first, depth);
       ns += model.materialising_ns(outside.indices, {first, last}, range.last);
     }
     first = last + 1;

@@ -122,6 +122,7 @@ std::uint32_t StatementModels::add(const Schedule& schedule, std::size_t number,
     statement.keyed = statement.product->restricted() & index_set(scheduled.target.indices);
     describe_storage(schedule.tensors[scheduled.target.tensor].format, scheduled.target, statement);
   }
+  if (statement.dense_target && !options_.strict_fp) statement.blocks = statement.target->indices() & ~statement.filtered;
   statement.fills_copy = is_mark_array_copy(schedule, number);
   const auto sparse = std::ranges::count_if(statement.factors, [](const auto& factor) { return factor->sparse(); });
   statement.walks = schedule.statements.size() == 1 && sparse == 1 && statement.dense_target;
@@ -129,6 +130,20 @@ std::uint32_t StatementModels::add(const Schedule& schedule, std::size_t number,
   statement.scalar_body_ns =
       options_.machine.scalar_body + options_.machine.scalar_factor * static_cast<double>(scheduled.factors.size());
   return static_cast<std::uint32_t>(statements_.size() - 1);
+}
+
+bool StatementModels::Statement::multiplies_rows(IndexSet bound, IndexId row) const {
+  const IndexSet columns = indices & ~(bound | one_index(row));
+  bool any_row = false;
+  bool any_column = false;
+  for (const auto& factor : factors) {
+    const bool of_row = contains(factor->indices(), row);
+    const bool of_columns = (factor->indices() & columns) != 0;
+    if (of_row && of_columns) return false;
+    any_row = any_row || of_row;
+    any_column = any_column || of_columns;
+  }
+  return any_row && any_column;
 }
 
 double StatementModels::combinations(IndexSet indices) const {

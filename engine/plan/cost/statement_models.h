@@ -135,12 +135,20 @@ class StatementModels {
     IndexSet filtered = 0;        // indices of sparse factors
     IndexSet met = 0;             // of several of them
     IndexSet chosen = 0;          // of the sparse operands of all statements, which may share its loops
+    IndexSet blocks = 0;          // of a dense target, those that no sparse factor has: products of two rows over them may wait
     IndexSet keyed = 0;           // of a sparse intermediate that it writes: what sparse factors restrict
     std::shared_ptr<const ProductEstimate> product;  // and what flows into it
     bool inside_only = false;         // it is a workspace of a nest, with a key there
     std::vector<IndexId> compressed;  // it is between nests, with these levels above a dense block
     double flops = 0;
     double scalar_body_ns = 0;
+    /// Whether every iteration of a loop over `index` adds to the same block over the indices that `inside` leaves, at least two.
+    bool adds_block(IndexSet inside, IndexId index) const {
+      const IndexSet rest = indices & ~inside;
+      return (rest & (rest - 1)) != 0 && (rest & ~blocks) == 0 && sums(index);
+    }
+    /// Whether what it adds to the block below `bound` is a product of rows over `row` and rows over the indices left.
+    bool multiplies_rows(IndexSet bound, IndexId row) const;
     bool sums(IndexId index) const { return !contains(target->indices(), index); }
     // No other sparse operand has a say in how long the fibers of a factor below `bound` are.
     bool ends_alone(const AccessModel& access, IndexSet bound) const {

@@ -42,12 +42,13 @@ class Builder {
   }
 
  private:
-  using Key = std::tuple<int, std::uint32_t, IndexSet, bool, std::uint32_t, JoinSet, double>;
+  using Key = std::tuple<int, std::uint32_t, IndexSet, bool, Batch, std::uint32_t, JoinSet, double>;
 
   std::uint32_t state_of(const NestState& state, double entries, double outside) {
     const IndexSet bound = state.outside.indices;
     const bool gathers = state.outside.gathers;
-    const Key key{std::popcount(bound) + gathers, state.first, bound, gathers, state.last, state.others, rounded(entries)};
+    const Batch batch = state.outside.batch_of(state.last);
+    const Key key{std::popcount(bound) + gathers, state.first, bound, gathers, batch, state.last, state.others, rounded(entries)};
     const auto [found, added] = open_.try_emplace(key, static_cast<std::uint32_t>(graph_.states.size()));
     if (added) {
       graph_.states.push_back({state, entries, {}});

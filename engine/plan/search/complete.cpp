@@ -53,7 +53,7 @@ void decide_loops(Schedule& schedule, const CostModel& model) {
       const IndexId index = statement.loops[loop];
       const StatementRange range{number, last_sharer(schedule, number, loop)};
       const LoopEstimate estimate =
-          model.loop(model.bound_by(statement.loops, loop, range), index, range, model.others(schedule, range));
+          model.loop(model.bound_by(schedule, number, loop), index, range, model.others(schedule, range));
       if (!estimate.decision.parts.empty()) statement.intersections.push_back({index, estimate.decision.parts});
       if (estimate.decision.vector) statement.vector = index;
     }
@@ -156,7 +156,7 @@ void decide_drains(Schedule& schedule, const CostModel& model) {
     const StatementRange range{number, number};
     LevelKind kind = LevelKind::accumulator;
     if (reader == schedule.statements.size()) {
-      kind = model.drain(model.bound_by(statement.loops, order.direct, range), statement.loops[order.direct], range).kind;
+      kind = model.drain(model.bound_by(schedule, number, order.direct), statement.loops[order.direct], range).kind;
     } else if (model.is_keyed(number, 0)) {
       kind = model.workspace(number, 0).kind;
     }

@@ -73,7 +73,7 @@ LoopPrice IntervalProgram::loop(const NestState& state, IndexId index, std::uint
     if (model_.drives_copy(state.outside, index, group, others)) price.ns = infinity;
     return price;
   };
-  if (LoopPrice* alone = group.first == end && others == 0 ? model_.alone(bound, index, end) : nullptr) {
+  if (LoopPrice* alone = group.first == end && others == 0 ? model_.alone(state.outside, index, end) : nullptr) {
     if (alone->ns < 0) *alone = priced();
     return *alone;
   }

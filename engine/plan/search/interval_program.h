@@ -72,7 +72,7 @@ class IntervalProgram {
   LoopPrice loop(const NestState& state, IndexId index, std::uint32_t end, JoinSet others);
   std::uint32_t interval(std::uint32_t first, std::uint32_t last, const Outside& outside, JoinSet others) {
     const std::uint32_t number = intervals_[first * count_ + last];
-    return IntervalTable::below(others == 0 ? number : table_.beside(number, others), outside.gathers);
+    return IntervalTable::below(others == 0 ? number : table_.beside(number, others), outside.gathers, outside.batch_of(last));
   }
   bool is_full() const { return table_.bytes() + model_.bytes() > table_.most_bytes; }
   IndexSet candidates(const NestState& state);

@@ -59,11 +59,12 @@ class Priced {
     std::size_t last = 0;
     while (last + 1 < nests.loops.size() && nests.fused[last + 1] > 0) ++last;
     const Outside inside = model_.inside({}, nests.loops[0].front(), {0, last});
-    IntervalTable::Choice* remembered = table.choices.find(inside.indices, IntervalTable::below(interval(table, last), inside.gathers));
+    const std::uint32_t number = IntervalTable::below(interval(table, last), inside.gathers, inside.batch_of(last));
+    IntervalTable::Choice* remembered = table.choices.find(inside.indices, number);
     const double entries = model_.loop({}, nests.loops[0].front(), {0, last}).iterations;
     if (remembered == nullptr || !(entries * remembered->ns > 1e-6 * nests.ns)) return false;
     remembered->ns /= 2;
-    *table.choices.find(0, IntervalTable::below(interval(table, numbers_.size() - 1), false)) = {};
+    *table.choices.find(0, IntervalTable::below(interval(table, numbers_.size() - 1), false, Batch::none)) = {};
     return true;
   }
 

@@ -56,19 +56,23 @@ TEST_CASE("TTMc of order 4 does not go over strided rows of its result that meet
   const Plan found = planned(made);
   const std::string writing = loops(found, made, found.schedule.statements.size() - 1);
   // Not rows of t for every j, r by r, with s outside: three to five times slower than rows that stay in registers while
-  // a loop sums into them, or a block that lies together.
+  // a loop sums into them, a block that lies together, or one that is added to once for several j.
   const bool row_stays = std::string("jkl").find(writing[3]) != std::string::npos;
-  CHECK((row_stays || writing.ends_with("rst")));
+  CHECK((row_stays || writing.ends_with("rst") || writing.ends_with("jrt")));
 }
 
 TEST_CASE("TTMc of order 4 has no loop over a rank outside those of its tensor where it fits into the caches") {
-  // Measured on two machines: the tensor's loops outside take 0.7 to 1.05 times as long up to rank 32.
+  // Measured on two machines: the tensor's loops outside take 0.7 to 1.05 times as long up to rank 32. But products over two of
+  // the ranks may wait for each other where the third is outside: 40 ms for 39 to 44 at rank 24, 83 where none waits.
   for (const std::uint64_t rank : {8, 16, 24, 32}) {
     CAPTURE(rank);
     const std::map<char, std::uint64_t> extents{{'i', 200}, {'j', 200}, {'k', 200}, {'l', 200}, {'r', rank}, {'s', rank}, {'t', rank}};
     const OwnedProblem made = problem("T:ijkl:ssss:100000 B:jr C:ks D:lt -> irst", extents);
-    const std::string reading = loops(planned(made), made, 0);
-    CHECK(reading.find_first_of("rst") == 4);
+    const Plan found = planned(made);
+    const std::string reading = loops(found, made, 0);
+    const bool waits = loops(found, made, found.schedule.statements.size() - 1).ends_with("jrt");
+    CHECK((reading.find_first_of("rst") == 4 || waits));
+    CHECK((rank > 16 || reading.find_first_of("rst") == 4));
   }
 }
 

@@ -1,0 +1,75 @@
+// What the cost model knows of the states of a nest: products of two rows that wait until several are added to their block together.
+#include <algorithm>
+
+#include "engine/plan/cost/batch_size.h"
+#include "engine/plan/cost/cost_model.h"
+#include "engine/plan/schedule/forest.h"
+
+namespace weft {
+
+Outside CostModel::bound_by(const Schedule& schedule, std::size_t statement, std::size_t depth) const {
+  const std::vector<IndexId>& loops = schedule.statements[statement].loops;
+  Outside outside;
+  for (std::size_t loop = 0; loop < std::min(depth, loops.size()); ++loop) {
+    std::size_t first = statement;
+    while (schedule.statements[first].fused > loop) --first;
+    outside = inside(outside, loops[loop], {first, last_sharer(schedule, statement, loop)});
+  }
+  return outside;
+}
+
+// Entries of the shortest fiber that drives the loop, in the mean; without one the extent.
+double CostModel::fiber_entries(IndexSet bound, IndexId index, StatementRange range) const {
+  double shortest = extent(index);
+  for (std::size_t number = range.first; number <= range.last; ++number) {
+    const std::vector<std::size_t>& writers = statements_[number].flow->writers;
+    for (const AdvancedAccess& access : models_->loop(statements_[number].number, bound, index).advanced) {
+      if (writers[access.factor] >= range.first && writers[access.factor] < number) continue;
+      if (access.drives) shortest = std::min(shortest, access.length);
+    }
+  }
+  return shortest;
+}
+
+// In for i: for j: { for k: for s: x[s] += T * C; for r: for s: A[i,r,s] += B[j,r] * x[s] } the products of the j of a row wait: the loop
+// over r is one over their rows, that over s one over their columns. The statement is the last one inside j, and the only one of its kind.
+Batch CostModel::batch_inside(Outside outside, IndexId index, StatementRange range) const {
+  if (range.first == range.last && outside.batch_of(range.last) != Batch::none)
+    return products_together(outside, index, range) > 1 ? Batch::columns : Batch::none;
+  const IndexSet inside = outside.indices | one_index(index);
+  if (!statements_[range.last].model->adds_block(inside, index)) return Batch::none;
+  for (std::size_t number = range.first; number < range.last; ++number) {
+    if (statements_[number].model->adds_block(inside, index)) return Batch::none;
+  }
+  // Rows and columns are told apart by the loops inside.
+  constexpr double rows = 8;
+  constexpr double columns = 8;
+  return batch_size(fiber_entries(outside.indices, index, range), rows, columns) > 0 ? Batch::rows : Batch::none;
+}
+
+double CostModel::products_together(Outside outside, IndexId index, StatementRange range) const {
+  const Batch batch = range.first == range.last ? outside.batch_of(range.last) : Batch::none;
+  if (batch == Batch::none) return 1;
+  const StatementModels::Statement& statement = *statements_[range.last].model;
+  const IndexSet open = statement.indices & ~outside.indices;
+  if (batch == Batch::rows && !statement.multiplies_rows(outside.indices, index)) return 1;
+  // The loop around has iterations enough, and that there are rows enough was seen outside the columns.
+  constexpr double enough = 8;
+  const double rows = batch == Batch::rows ? extent(index) : enough;
+  const IndexSet columns = batch == Batch::rows ? open & ~one_index(index) : open;
+  return std::max(1.0, static_cast<double>(batch_size(enough, rows, combinations(columns))));
+}
+
+// A row of an intermediate whose elements are taken one by one is not in registers: it begins as zeros in memory. TTMc with x[r] as that
+// row takes 1.2 times as long as with x[s] over columns.
+double CostModel::waiting_ns(Outside outside, IndexId index, StatementRange range) const {
+  if (outside.batch_of(range.last) != Batch::rows) return 0;
+  double ns = 0;
+  for (const auto& factor : statements_[range.last].model->factors) {
+    if (!factor->intermediate() || !contains(factor->indices(), index)) continue;
+    ns += options_.machine.reset_entry + extent(index) * factor->scalar_bytes() / options_.machine.stream[0];
+  }
+  return ns;
+}
+
+}  // namespace weft

@@ -1,0 +1,87 @@
+// Products of two rows that wait until several are added to their block together: where the model expects them, and what they save.
+#include <doctest/doctest.h>
+
+#include <map>
+#include <string>
+
+#include "engine/plan/cost/batch_size.h"
+#include "unit/plan/modelled.h"
+
+namespace batches_price_test {
+
+using namespace weft;
+using namespace weft::plan_test;
+
+namespace {
+
+struct Made : Modelled {
+  using Modelled::Modelled;
+  IndexId id(char name) const {
+    IndexId found = 0;
+    while (problem.network.indices[found].name != std::string(1, name)) ++found;
+    return found;
+  }
+  /// The state inside these loops, all shared by the same statements.
+  Outside inside(const CostModel& model, const std::string& loops, StatementRange range) const {
+    Outside outside;
+    for (const char name : loops) outside = model.inside(outside, id(name), range);
+    return outside;
+  }
+  Batch batch(const std::string& loops, StatementRange range) const {
+    return inside(model(), loops, range).batch_of(range.last);
+  }
+};
+
+/// x[i,s,j] += T[i,j,k] * C[k,s] and A[i,r,s] += x[i,s,j] * B[j,r].
+Made ttmc(std::uint64_t entries, std::uint64_t rows, std::uint64_t columns) {
+  const std::map<char, std::uint64_t> extents{{'i', 100}, {'j', 100}, {'k', 100}, {'r', rows}, {'s', columns}};
+  return {problem("T:ijk:sss:" + std::to_string(entries) + " B:jr C:ks -> irs", extents), *parse_tree("((T * C) * B)", {"T", "B", "C"})};
+}
+
+}  // namespace
+
+TEST_CASE("as many products wait as fill 8 KiB, between 8 and 32") {
+  CHECK(batch_size(20, 16, 16) == 32);
+  CHECK(batch_size(20, 16, 64) == 16);
+  CHECK(batch_size(20, 16, 128) == 8);
+  CHECK(batch_size(20, 16, 129) == 0);
+  CHECK(batch_size(20, 1, 16) == 0);
+  CHECK(batch_size(3, 16, 16) == 0);
+}
+
+TEST_CASE("products wait inside the loop that their block does not have") {
+  const Made made = ttmc(50'000, 16, 16);
+  CHECK(made.batch("ij", {0, 1}) == Batch::rows);
+  CHECK(made.batch("i", {0, 1}) == Batch::none);
+  // The last loop chooses the block.
+  CHECK(made.batch("ji", {0, 1}) == Batch::none);
+  // Fibers of two entries.
+  CHECK(ttmc(150, 16, 16).batch("ij", {0, 1}) == Batch::none);
+  Made strict = ttmc(50'000, 16, 16);
+  strict.problem.options.strict_fp = true;
+  CHECK(strict.batch("ij", {0, 1}) == Batch::none);
+}
+
+TEST_CASE("rows that wait are no loop of their own, and their block is not gone over for each of them") {
+  const auto ns = [](std::uint64_t columns, bool waits) {
+    const Made made = ttmc(50'000, 16, columns);
+    const CostModel model = made.model();
+    const Outside outside = waits ? made.inside(model, "ij", {0, 1}) : Outside(one_index(made.id('i')) | one_index(made.id('j')));
+    return model.price(outside, made.id('r'), {1, 1}, 0).ns;
+  };
+  const Machine machine;
+  CHECK(ns(16, true) <= ns(16, false) - machine.loop_entry - 16 * machine.range_step);
+  // Rows that are too long add their product themselves.
+  CHECK(ns(160, true) == ns(160, false));
+}
+
+TEST_CASE("the loop inside the rows is one over columns, and a row whose elements are taken one by one is not in registers") {
+  const Made made = ttmc(50'000, 16, 16);
+  const CostModel model = made.model();
+  const Outside outside = made.inside(model, "ij", {0, 1});
+  CHECK(model.inside(outside, made.id('r'), {1, 1}).batch_of(1) == Batch::columns);
+  // x[s] is written element by element where s is the loop over rows.
+  CHECK(model.price(outside, made.id('s'), {1, 1}, 0).ns > model.price(outside, made.id('r'), {1, 1}, 0).ns);
+}
+
+}  // namespace batches_price_test
