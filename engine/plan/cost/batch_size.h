@@ -24,6 +24,7 @@ enum class Batch : std::uint8_t {
   none,
   rows,     ///< directly inside the loop whose products wait: over one of their rows
   columns,  ///< inside that, over what the other row has
+  tile,     ///< a small block that stays in registers meanwhile
 };
 
 }  // namespace weft

@@ -1,5 +1,7 @@
 // What the cost model knows of the states of a nest: products of two rows that wait until several are added to their block together.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "engine/plan/cost/batch_size.h"
 #include "engine/plan/cost/cost_model.h"
@@ -34,8 +36,9 @@ double CostModel::fiber_entries(IndexSet bound, IndexId index, StatementRange ra
 // In for i: for j: { for k: for s: x[s] += T * C; for r: for s: A[i,r,s] += B[j,r] * x[s] } the products of the j of a row wait: the loop
 // over r is one over their rows, that over s one over their columns. The statement is the last one inside j, and the only one of its kind.
 Batch CostModel::batch_inside(Outside outside, IndexId index, StatementRange range) const {
-  if (range.first == range.last && outside.batch_of(range.last) != Batch::none)
-    return products_together(outside, index, range) > 1 ? Batch::columns : Batch::none;
+  const Batch before = range.first == range.last ? outside.batch_of(range.last) : Batch::none;
+  if (before == Batch::tile || (range.first == range.last && keeps_tile(outside, index, range.last))) return Batch::tile;
+  if (before != Batch::none) return products_together(outside, index, range) > 1 ? Batch::columns : Batch::none;
   const IndexSet inside = outside.indices | one_index(index);
   if (!statements_[range.last].model->adds_block(inside, index)) return Batch::none;
   for (std::size_t number = range.first; number < range.last; ++number) {
@@ -47,9 +50,24 @@ Batch CostModel::batch_inside(Outside outside, IndexId index, StatementRange ran
   return batch_size(fiber_entries(outside.indices, index, range), rows, columns) > 0 ? Batch::rows : Batch::none;
 }
 
+// In for i: for j: for r: for c: for s: Y[i,r,s] += B[i,j,r,c] * X[j,c,s] of blocks of 3 x 3 the three rows of Y stay in registers while j
+// goes on (lower/registers.cpp).
+bool CostModel::keeps_tile(Outside outside, IndexId index, std::size_t number) const {
+  constexpr double register_bytes = 1024;
+  constexpr double written_parts = 64;
+  const StatementModels::Statement& statement = *statements_[number].model;
+  const IndexSet rest = statement.indices & ~(outside.indices | one_index(index));
+  if (outside.root() || !statement.sums(index) || contains(statement.few, index) || !statement.is_written_out(rest)) return false;
+  const IndexSet tile = statement.target->indices() & rest;
+  if (tile == 0 || (rest & ~statement.few & ~tile) != 0) return false;
+  const double row = std::ceil(combinations(rest & ~statement.few) * statement.target->scalar_bytes() / options_.machine.line_bytes);
+  return combinations(tile) * statement.target->scalar_bytes() <= register_bytes && row * combinations(rest & statement.few) <= written_parts;
+}
+
 double CostModel::products_together(Outside outside, IndexId index, StatementRange range) const {
   const Batch batch = range.first == range.last ? outside.batch_of(range.last) : Batch::none;
   if (batch == Batch::none) return 1;
+  if (batch == Batch::tile) return std::numeric_limits<double>::infinity();
   const StatementModels::Statement& statement = *statements_[range.last].model;
   const IndexSet open = statement.indices & ~outside.indices;
   if (batch == Batch::rows && !statement.multiplies_rows(outside.indices, index)) return 1;

@@ -300,7 +300,8 @@ LoopPrice CostModel::priced(Outside outside, IndexId index, StatementRange range
   const bool unrolled = vector && extent(index) * sizeof(double) <= machine.register_bytes;
   // Rows that wait go through a tile of the block in registers.
   const bool waits = products_together(outside, index, range) > 1;
-  double ns = waits ? waiting_ns(outside, index, range) : unrolled ? 0 : machine.loop_entry;
+  const bool written_out = range.first == range.last && participants.empty() && loops.front()->written_out;
+  double ns = waits ? waiting_ns(outside, index, range) : unrolled || written_out ? 0 : machine.loop_entry;
   double steps = extent(index);
   if (!participants.empty()) {
     ns += entering_ns(all, outside.root());
@@ -312,10 +313,10 @@ LoopPrice CostModel::priced(Outside outside, IndexId index, StatementRange range
     if (details != nullptr && co_iteration.looked_up) {
       for (const Participant& participant : participants) details->decision.parts.push_back(participant.part);
     }
-  } else if (!vector && !waits) {
+  } else if (!vector && !waits && !written_out) {
     ns += extent(index) * machine.range_step;
   }
-  ns += all.met * (all.late_ns + all.tables * machine.table_lookup);
+  ns += all.met * (all.late_ns + (written_out ? 0 : all.tables * machine.table_lookup));
   if (details != nullptr) {
     details->decision.vector = vector;
     details->steps = steps + (all.late_ns > 0 ? all.met : 0);

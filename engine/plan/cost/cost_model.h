@@ -239,6 +239,7 @@ class CostModel {
   LoopPrice priced(Outside outside, IndexId index, StatementRange range, JoinSet others, const LoopDecision* given,
                    LoopEstimate* details) const;
   Batch batch_inside(Outside outside, IndexId index, StatementRange range) const;
+  bool keeps_tile(Outside outside, IndexId index, std::size_t number) const;
   double fiber_entries(IndexSet bound, IndexId index, StatementRange range) const;
   // Products whose sum the loop adds to its block at once: 1 but for batches.
   double products_together(Outside outside, IndexId index, StatementRange range) const;

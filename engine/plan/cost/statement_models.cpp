@@ -123,6 +123,7 @@ std::uint32_t StatementModels::add(const Schedule& schedule, std::size_t number,
     describe_storage(schedule.tensors[scheduled.target.tensor].format, scheduled.target, statement);
   }
   if (statement.dense_target && !options_.strict_fp) statement.blocks = statement.target->indices() & ~statement.filtered;
+  statement.few = few_coordinates(statement);
   statement.fills_copy = is_mark_array_copy(schedule, number);
   const auto sparse = std::ranges::count_if(statement.factors, [](const auto& factor) { return factor->sparse(); });
   statement.walks = schedule.statements.size() == 1 && sparse == 1 && statement.dense_target;
@@ -144,6 +145,17 @@ bool StatementModels::Statement::multiplies_rows(IndexSet bound, IndexId row) co
     any_column = any_column || of_columns;
   }
   return any_row && any_column;
+}
+
+// From there on all levels of all accesses are dense.
+IndexSet StatementModels::few_coordinates(const Statement& statement) const {
+  IndexSet few = 0;
+  if (!statement.dense_target || options_.strict_fp) return few;
+  for (const auto& factor : statement.factors) few |= factor->small_block();
+  for (const auto& factor : statement.factors) {
+    if (factor->sparse()) few &= ~(factor->indices() & ~factor->small_block());
+  }
+  return few;
 }
 
 double StatementModels::combinations(IndexSet indices) const {
@@ -311,6 +323,7 @@ void StatementModels::describe_loop(std::uint32_t number, IndexSet bound, IndexI
   made.outside = before.filters;
   const bool whole = (statement.indices & ~inside) == 0;
   made.innermost = whole;
+  made.written_out = contains(statement.few, index) && statement.is_written_out(statement.indices & ~bound);
   made.vector = whole && !contains(statement.keyed, index) && !(options_.strict_fp && statement.sums(index));
 
   std::size_t advanced = 0;

@@ -69,6 +69,7 @@ struct StatementLoop {
   LoopPrice alone{0, -1};             ///< if no other statement shares the loop; negative before it was asked for
   bool innermost = false;             ///< its body runs there
   bool vector = false;                ///< may be vector code, if no other statement shares the loop
+  bool written_out = false;           ///< one iteration after the other, so that there is no loop
   bool row_stays = false;             ///< in registers: vector code does not write it
 };
 
@@ -136,6 +137,7 @@ class StatementModels {
     IndexSet met = 0;             // of several of them
     IndexSet chosen = 0;          // of the sparse operands of all statements, which may share its loops
     IndexSet blocks = 0;          // of a dense target, those that no sparse factor has: products of two rows over them may wait
+    IndexSet few = 0;             // of the small blocks of sparse operands: loops over them inside all sparse levels are written out
     IndexSet keyed = 0;           // of a sparse intermediate that it writes: what sparse factors restrict
     std::shared_ptr<const ProductEstimate> product;  // and what flows into it
     bool inside_only = false;         // it is a workspace of a nest, with a key there
@@ -149,6 +151,11 @@ class StatementModels {
     }
     /// Whether what it adds to the block below `bound` is a product of rows over `row` and rows over the indices left.
     bool multiplies_rows(IndexSet bound, IndexId row) const;
+    /// Whether `rest` is gone over without loops: what has a few coordinates, around one vector loop at most.
+    bool is_written_out(IndexSet rest) const {
+      const IndexSet row = rest & ~few;
+      return (rest & few) != 0 && (row & (row - 1)) == 0;
+    }
     bool sums(IndexId index) const { return !contains(target->indices(), index); }
     // No other sparse operand has a say in how long the fibers of a factor below `bound` are.
     bool ends_alone(const AccessModel& access, IndexSet bound) const {
@@ -258,6 +265,7 @@ class StatementModels {
   double least_streamed(const Statement& statement, IndexSet bound, IndexId index, double iterations) const;
   double row_end(const Statement& statement, IndexId row, bool stays) const;
   static bool joins(const Statement& statement, IndexId outer, IndexId row);
+  IndexSet few_coordinates(const Statement& statement) const;
   bool fits_registers(double bytes) const { return bytes <= options_.machine.register_bytes; }
 
   const Network& network_;

@@ -84,4 +84,42 @@ TEST_CASE("the loop inside the rows is one over columns, and a row whose element
   CHECK(model.price(outside, made.id('s'), {1, 1}, 0).ns > model.price(outside, made.id('r'), {1, 1}, 0).ns);
 }
 
+TEST_CASE("loops over small blocks of a sparse operand are written out, and their target stays in registers while blocks follow") {
+  // Y[i,r,s] += B[i,j,r,c] * X[j,c,s] with blocks of 3 x 3, or 9 x 9.
+  const auto blocks = [](std::uint64_t size) {
+    const std::map<char, std::uint64_t> extents{{'i', 100}, {'j', 100}, {'r', size}, {'c', size}, {'s', 16}};
+    return Made(problem("B:ijrc:dsdd:5000 X:jcs -> irs", extents), flat_tree(2));
+  };
+  const auto ns = [](const Made& made, const Outside& outside) { return made.model().price(outside, made.id('r'), {0, 0}, 0).ns; };
+  const Made small = blocks(3);
+  const Made large = blocks(9);
+  const Outside in_small = small.inside(small.model(), "ij", {0, 0});
+  CHECK(in_small.batch_of(0) == Batch::tile);
+  CHECK(small.model().inside(in_small, small.id('r'), {0, 0}).batch_of(0) == Batch::tile);
+  CHECK(large.batch("ij", {0, 0}) == Batch::none);
+  // The last loop chooses the rows.
+  CHECK(small.batch("ji", {0, 0}) == Batch::none);
+  // Nothing moves while they are in registers; elsewhere no loop is entered either, but they are read and written.
+  CHECK(ns(small, in_small) == 0);
+  const Outside unordered = one_index(small.id('i')) | one_index(small.id('j'));
+  CHECK(ns(small, unordered) > 0);
+  const auto slower = [](Made made) {
+    made.problem.options.machine.range_step *= 2;
+    made.problem.options.machine.loop_entry *= 2;
+    return made;
+  };
+  CHECK(ns(slower(small), unordered) == ns(small, unordered));
+  CHECK(ns(slower(large), unordered) > ns(large, unordered));
+}
+
+TEST_CASE("columns of blocks stored by rows are picked from the vectors that hold them") {
+  // y[i,r] += B[i,j,r,c] * x[j,c] against B[i,j,c,r], whose vectors over r lie together.
+  const auto ns = [](const std::string& modes) {
+    const Made made(problem("B:" + modes + ":dsdd:5000 x:jc -> ir", {{'i', 100}, {'j', 100}, {'r', 3}, {'c', 3}}), flat_tree(2));
+    const Outside outside = made.inside(made.model(), "ijc", {0, 0});
+    return made.model().price(outside, made.id('r'), {0, 0}, 0).ns;
+  };
+  CHECK(ns("ijrc") > ns("ijcr"));
+}
+
 }  // namespace batches_price_test
