@@ -144,7 +144,7 @@ bool StatementModels::Statement::multiplies_rows(IndexSet bound, IndexId row) co
     any_row = any_row || of_row;
     any_column = any_column || of_columns;
   }
-  return any_row && any_column;
+  return any_row && any_column && (columns & target->contiguous()) != 0;
 }
 
 // From there on all levels of all accesses are dense.

@@ -144,10 +144,11 @@ class StatementModels {
     std::vector<IndexId> compressed;  // it is between nests, with these levels above a dense block
     double flops = 0;
     double scalar_body_ns = 0;
-    /// Whether every iteration of a loop over `index` adds to the same block over the indices that `inside` leaves, at least two.
+    /// Whether every iteration of a loop over `index` adds to the same block over the indices that `inside` leaves, at least two, whose
+    /// rows lie in memory as they are: from elsewhere each element would be collected for itself.
     bool adds_block(IndexSet inside, IndexId index) const {
       const IndexSet rest = indices & ~inside;
-      return (rest & (rest - 1)) != 0 && (rest & ~blocks) == 0 && sums(index);
+      return (rest & (rest - 1)) != 0 && (rest & ~blocks) == 0 && (rest & target->contiguous()) != 0 && sums(index);
     }
     /// Whether what it adds to the block below `bound` is a product of rows over `row` and rows over the indices left.
     bool multiplies_rows(IndexSet bound, IndexId row) const;

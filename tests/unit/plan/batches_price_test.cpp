@@ -57,6 +57,10 @@ TEST_CASE("products wait inside the loop that their block does not have") {
   CHECK(made.batch("ji", {0, 1}) == Batch::none);
   // Fibers of two entries.
   CHECK(ttmc(150, 16, 16).batch("ij", {0, 1}) == Batch::none);
+  // A[r,s,i] has its elements far from each other.
+  const Made scattered(problem("T:ijk:sss:50000 B:jr C:ks -> rsi", {{'i', 100}, {'j', 100}, {'k', 100}, {'r', 16}, {'s', 16}}),
+                       *parse_tree("((T * C) * B)", {"T", "B", "C"}));
+  CHECK(scattered.batch("ij", {0, 1}) == Batch::none);
   Made strict = ttmc(50'000, 16, 16);
   strict.problem.options.strict_fp = true;
   CHECK(strict.batch("ij", {0, 1}) == Batch::none);
@@ -80,8 +84,10 @@ TEST_CASE("the loop inside the rows is one over columns, and a row whose element
   const CostModel model = made.model();
   const Outside outside = made.inside(model, "ij", {0, 1});
   CHECK(model.inside(outside, made.id('r'), {1, 1}).batch_of(1) == Batch::columns);
-  // x[s] is written element by element where s is the loop over rows.
-  CHECK(model.price(outside, made.id('s'), {1, 1}, 0).ns > model.price(outside, made.id('r'), {1, 1}, 0).ns);
+  // Rows over r come from B, or from x[i,r,k] += T[i,j,k] * B[j,r].
+  const Made other(made.problem, *parse_tree("((T * B) * C)", {"T", "B", "C"}));
+  const CostModel taken = other.model();
+  CHECK(taken.price(other.inside(taken, "ik", {0, 1}), other.id('r'), {1, 1}, 0).ns > model.price(outside, made.id('r'), {1, 1}, 0).ns);
 }
 
 TEST_CASE("loops over small blocks of a sparse operand are written out, and their target stays in registers while blocks follow") {
