@@ -98,12 +98,12 @@ BoundState AccessModel::bound(IndexSet indices) const {
 
 // Distances between rows, taken modulo the way, generate the multiples of the largest power of two that divides all of
 // them: the block begins a row at one of these places only, and covers a row's length from each.
-IndexSet AccessModel::small_block() const {
-  constexpr double few_coordinates = 8;  // loops over them are written out (lower/registers.cpp)
+IndexSet AccessModel::dense_below() const {
+  if (!sparse_) return indices_;
   IndexSet block = 0;
-  if (!sparse_ || follows_) return block;
+  if (follows_) return block;
   for (std::size_t level = levels_.size(); level > 0 && weft::is_dense(levels_[level - 1].kind); --level) {
-    if (levels_[level - 1].extent <= few_coordinates) block |= one_index(levels_[level - 1].index);
+    block |= one_index(levels_[level - 1].index);
   }
   return block;
 }

@@ -64,9 +64,9 @@ class AccessModel {
   /// its indices will do.
   IndexSet contiguous() const { return contiguous_; }
   void set_contiguous(IndexSet indices) { contiguous_ = indices; }
-  /// Of a stored layout the indices of dense levels below the last sparse one, as far as they have a few coordinates: B[i,j,r,c] of blocks
-  /// of 3 x 3 has r and c. Empty for a layout that follows the loops.
-  IndexSet small_block() const;
+  /// The indices below which all levels are dense, of an operand those of the dense levels below its last sparse one: B[i,j,r,c] of blocks
+  /// of 3 x 3 has r and c. Empty for a sparse layout that follows the loops.
+  IndexSet dense_below() const;
   /// Share of a cache in which a block over these indices of a dense array may lie: rows that are a multiple of a large
   /// power of two apart meet in few of its sets. `way_bytes`, a power of two, is what the cache holds in one way. 1 for
   /// an intermediate, whose layout follows its loops.

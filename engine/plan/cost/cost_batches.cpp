@@ -35,7 +35,7 @@ double CostModel::fiber_entries(IndexSet bound, IndexId index, StatementRange ra
 
 // In for i: for j: { for k: for s: x[s] += T * C; for r: for s: A[i,r,s] += B[j,r] * x[s] } the products of the j of a row wait: the loop
 // over r is one over their rows, that over s one over their columns. The statement is the last one inside j, and the only one of its kind.
-Batch CostModel::batch_inside(Outside outside, IndexId index, StatementRange range) const {
+Batch CostModel::batch_begun(Outside outside, IndexId index, StatementRange range) const {
   const Batch before = range.first == range.last ? outside.batch_of(range.last) : Batch::none;
   if (before == Batch::tile || (range.first == range.last && keeps_tile(outside, index, range.last))) return Batch::tile;
   if (before != Batch::none) return products_together(outside, index, range) > 1 ? Batch::columns : Batch::none;
@@ -59,16 +59,15 @@ bool CostModel::keeps_tile(Outside outside, IndexId index, std::size_t number) c
   const IndexSet rest = statement.indices & ~(outside.indices | one_index(index));
   if (outside.root() || !statement.sums(index) || contains(statement.few, index) || !statement.is_written_out(rest)) return false;
   const IndexSet tile = statement.target->indices() & rest;
-  if (tile == 0 || (rest & ~statement.few & ~tile) != 0) return false;
+  if (tile == 0 || (rest & (rest - 1)) == 0 || (rest & ~statement.few & ~tile) != 0) return false;
   const double row = std::ceil(combinations(rest & ~statement.few) * statement.target->scalar_bytes() / options_.machine.line_bytes);
   return combinations(tile) * statement.target->scalar_bytes() <= register_bytes && row * combinations(rest & statement.few) <= written_parts;
 }
 
-double CostModel::products_together(Outside outside, IndexId index, StatementRange range) const {
-  const Batch batch = range.first == range.last ? outside.batch_of(range.last) : Batch::none;
-  if (batch == Batch::none) return 1;
+double CostModel::products_that_wait(Outside outside, IndexId index, std::size_t number) const {
+  const Batch batch = outside.batch;
   if (batch == Batch::tile) return std::numeric_limits<double>::infinity();
-  const StatementModels::Statement& statement = *statements_[range.last].model;
+  const StatementModels::Statement& statement = *statements_[number].model;
   const IndexSet open = statement.indices & ~outside.indices;
   if (batch == Batch::rows && !statement.multiplies_rows(outside.indices, index)) return 1;
   // The loop around has iterations enough, and that there are rows enough was seen outside the columns.

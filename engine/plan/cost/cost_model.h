@@ -238,11 +238,22 @@ class CostModel {
   double body_ns(Outside outside, IndexId index, StatementRange range, bool vector, double iterations, LoopEstimate* details) const;
   LoopPrice priced(Outside outside, IndexId index, StatementRange range, JoinSet others, const LoopDecision* given,
                    LoopEstimate* details) const;
-  Batch batch_inside(Outside outside, IndexId index, StatementRange range) const;
+  // What adds a block inside the loop has two indices at least left there, and the block does not have the loop's.
+  Batch batch_inside(Outside outside, IndexId index, StatementRange range) const {
+    const StatementModels::Statement& last = *statements_[range.last].model;
+    const IndexSet rest = last.indices & ~(outside.indices | one_index(index));
+    const bool none = (rest & (rest - 1)) == 0 || !last.sums(index);
+    return none && outside.batch == Batch::none ? Batch::none : batch_begun(outside, index, range);
+  }
+  Batch batch_begun(Outside outside, IndexId index, StatementRange range) const;
   bool keeps_tile(Outside outside, IndexId index, std::size_t number) const;
   double fiber_entries(IndexSet bound, IndexId index, StatementRange range) const;
   // Products whose sum the loop adds to its block at once: 1 but for batches.
-  double products_together(Outside outside, IndexId index, StatementRange range) const;
+  double products_together(Outside outside, IndexId index, StatementRange range) const {
+    const bool alone = range.first == range.last && outside.batch_of(range.last) != Batch::none;
+    return alone ? products_that_wait(outside, index, range.last) : 1;
+  }
+  double products_that_wait(Outside outside, IndexId index, std::size_t number) const;
   double waiting_ns(Outside outside, IndexId index, StatementRange range) const;
   double visits_below(std::size_t statement, IndexSet inside, StatementRange range) const;
   double ends_inside(std::size_t statement, const StatementLoop& loop, IndexSet inside, StatementRange range) const;

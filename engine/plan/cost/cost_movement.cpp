@@ -82,7 +82,7 @@ Movement CostModel::movement(std::size_t number, const StatementLoop& loop, Outs
                                                       : visited(loop.written, *statement.target);
   if (written.bytes == 0) return moved;
   // The block is read and written once for all products that wait.
-  written = written.share(1 / products_together(outside, index, range));
+  if (outside.batch != Batch::none) written = written.share(1 / products_together(outside, index, range));
   moved.bytes += 2 * written.bytes;
   // A first cache stores beside what it loads.
   const bool stored_beside = written.stream_ns * machine.stream[0] <= written.bytes;

@@ -116,7 +116,7 @@ Movement StatementModels::move_sparse(std::uint32_t statement, std::size_t facto
     const double above = statements_[statement]->walks ? static_cast<double>(access.walked(before)) : 0;
     const double bytes = access.scalar_bytes() + 4 + 4 * above;
     const bool innermost = (statements_[statement]->indices & ~(bound | one_index(index))) == 0;
-    const bool picked = innermost && contains(statements_[statement]->few & access.small_block() & ~access.contiguous(), index);
+    const bool picked = innermost && contains(statements_[statement]->few & access.dense_below() & ~access.contiguous(), index);
     return {bytes, bytes / options_.machine.stream[from], walked_level * above + (picked ? picked_column / extent(index) : 0)};
   }
   const double bytes = bytes_below(after) * share_below(statement, access, bound, index, inside, after);

@@ -122,8 +122,7 @@ std::uint32_t StatementModels::add(const Schedule& schedule, std::size_t number,
     statement.keyed = statement.product->restricted() & index_set(scheduled.target.indices);
     describe_storage(schedule.tensors[scheduled.target.tensor].format, scheduled.target, statement);
   }
-  if (statement.dense_target && !options_.strict_fp) statement.blocks = statement.target->indices() & ~statement.filtered;
-  statement.few = few_coordinates(statement);
+  describe_dense_loops(statement);
   statement.fills_copy = is_mark_array_copy(schedule, number);
   const auto sparse = std::ranges::count_if(statement.factors, [](const auto& factor) { return factor->sparse(); });
   statement.walks = schedule.statements.size() == 1 && sparse == 1 && statement.dense_target;
@@ -147,15 +146,16 @@ bool StatementModels::Statement::multiplies_rows(IndexSet bound, IndexId row) co
   return any_row && any_column && (columns & target->contiguous()) != 0;
 }
 
-// From there on all levels of all accesses are dense.
-IndexSet StatementModels::few_coordinates(const Statement& statement) const {
-  IndexSet few = 0;
-  if (!statement.dense_target || options_.strict_fp) return few;
-  for (const auto& factor : statement.factors) few |= factor->small_block();
-  for (const auto& factor : statement.factors) {
-    if (factor->sparse()) few &= ~(factor->indices() & ~factor->small_block());
+// As lowering (lower/registers.cpp) and code generation write loops out.
+void StatementModels::describe_dense_loops(Statement& statement) const {
+  constexpr double few_iterations = 8;
+  if (!statement.dense_target || options_.strict_fp) return;
+  statement.blocks = statement.target->indices() & ~statement.filtered;
+  statement.dense_below = statement.indices;
+  for (const auto& factor : statement.factors) statement.dense_below &= ~(factor->indices() & ~factor->dense_below());
+  for (const IndexId index : members(statement.dense_below)) {
+    if (extent(index) <= few_iterations) statement.few |= one_index(index);
   }
-  return few;
 }
 
 double StatementModels::combinations(IndexSet indices) const {

@@ -137,7 +137,8 @@ class StatementModels {
     IndexSet met = 0;             // of several of them
     IndexSet chosen = 0;          // of the sparse operands of all statements, which may share its loops
     IndexSet blocks = 0;          // of a dense target, those that no sparse factor has: products of two rows over them may wait
-    IndexSet few = 0;             // of the small blocks of sparse operands: loops over them inside all sparse levels are written out
+    IndexSet dense_below = 0;     // all levels of all accesses are dense, from these on
+    IndexSet few = 0;             // of those the ones of a few coordinates, over which loops are written out
     IndexSet keyed = 0;           // of a sparse intermediate that it writes: what sparse factors restrict
     std::shared_ptr<const ProductEstimate> product;  // and what flows into it
     bool inside_only = false;         // it is a workspace of a nest, with a key there
@@ -155,7 +156,7 @@ class StatementModels {
     /// Whether `rest` is gone over without loops: what has a few coordinates, around one vector loop at most.
     bool is_written_out(IndexSet rest) const {
       const IndexSet row = rest & ~few;
-      return (rest & few) != 0 && (row & (row - 1)) == 0;
+      return (rest & few) != 0 && (row & (row - 1)) == 0 && (row & ~dense_below) == 0;
     }
     bool sums(IndexId index) const { return !contains(target->indices(), index); }
     // No other sparse operand has a say in how long the fibers of a factor below `bound` are.
@@ -266,7 +267,7 @@ class StatementModels {
   double least_streamed(const Statement& statement, IndexSet bound, IndexId index, double iterations) const;
   double row_end(const Statement& statement, IndexId row, bool stays) const;
   static bool joins(const Statement& statement, IndexId outer, IndexId row);
-  IndexSet few_coordinates(const Statement& statement) const;
+  void describe_dense_loops(Statement& statement) const;
   bool fits_registers(double bytes) const { return bytes <= options_.machine.register_bytes; }
 
   const Network& network_;
