@@ -45,6 +45,18 @@ Table table_of(IndexSet key) {
   return (key & (key - 1)) == 0 ? Table::one_mode : Table::several_modes;
 }
 
+// Whether these indices of an access are one row of memory, so that loops over them are one.
+bool is_one_row(const AccessModel& access, IndexSet indices) {
+  IndexSet row = indices & access.contiguous();
+  for (IndexSet before = 0; row != before && row != indices;) {
+    before = row;
+    for (const IndexId index : members(indices & ~row)) {
+      if (access.adjacent(index, row)) row |= one_index(index);
+    }
+  }
+  return row == indices;
+}
+
 }  // namespace
 
 StatementModels::StatementModels(const Problem& problem)
@@ -139,11 +151,11 @@ bool StatementModels::Statement::multiplies_rows(IndexSet bound, IndexId row) co
   for (const auto& factor : factors) {
     const bool of_row = contains(factor->indices(), row);
     const bool of_columns = (factor->indices() & columns) != 0;
-    if (of_row && of_columns) return false;
+    if ((of_row && of_columns) || (of_columns && !is_one_row(*factor, columns))) return false;
     any_row = any_row || of_row;
     any_column = any_column || of_columns;
   }
-  return any_row && any_column && (columns & target->contiguous()) != 0;
+  return any_row && any_column && is_one_row(*target, columns);
 }
 
 // As lowering (lower/registers.cpp) and code generation write loops out.

@@ -151,7 +151,8 @@ class StatementModels {
       const IndexSet rest = indices & ~inside;
       return (rest & (rest - 1)) != 0 && (rest & ~blocks) == 0 && (rest & target->contiguous()) != 0 && sums(index);
     }
-    /// Whether what it adds to the block below `bound` is a product of rows over `row` and rows over the indices left.
+    /// Whether what it adds to the block below `bound` is a product of rows over `row` and rows over the indices left, one row of
+    /// memory wherever they stand.
     bool multiplies_rows(IndexSet bound, IndexId row) const;
     /// Whether `rest` is gone over without loops: what has a few coordinates, around one vector loop at most.
     bool is_written_out(IndexSet rest) const {

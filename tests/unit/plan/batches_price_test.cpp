@@ -90,6 +90,19 @@ TEST_CASE("the loop inside the rows is one over columns, and a row whose element
   CHECK(taken.price(other.inside(taken, "ik", {0, 1}), other.id('r'), {1, 1}, 0).ns > model.price(outside, made.id('r'), {1, 1}, 0).ns);
 }
 
+TEST_CASE("columns over two indices are one row of memory") {
+  // A[i,r,s,t] += y[i,s,t,j] * B[j,r] adds rows over s and t, A[i,r,s,t] += y[i,r,t,k] * C[k,s] pieces of t, a row of s apart.
+  const std::map<char, std::uint64_t> extents{{'i', 30}, {'j', 30}, {'k', 30}, {'l', 30}, {'r', 10}, {'s', 10}, {'t', 10}};
+  const OwnedProblem four = problem("T:ijkl:ssss:8000 B:jr C:ks D:lt -> irst", extents);
+  const auto columns = [&](const char* tree, const std::string& loops, char rows) {
+    const Made made(four, *parse_tree(tree, {"T", "B", "C", "D"}));
+    const CostModel model = made.model();
+    return model.inside(made.inside(model, loops, {2, 2}), made.id(rows), {2, 2}).batch_of(2);
+  };
+  CHECK(columns("(((T * D) * C) * B)", "ij", 'r') == Batch::columns);
+  CHECK(columns("(((T * D) * B) * C)", "ik", 's') == Batch::none);
+}
+
 TEST_CASE("loops over small blocks of a sparse operand are written out, and their target stays in registers while blocks follow") {
   // Y[i,r,s] += B[i,j,r,c] * X[j,c,s] with blocks of 3 x 3, or 9 x 9.
   const auto blocks = [](std::uint64_t size) {
