@@ -50,13 +50,11 @@ double CostModel::least_ns() const {
       double ns = price(outside, index, alone, 0).ns;
       const bool appends = result_ != nullptr && number + 1 == statements_.size();
       if (appends) ns = std::min(ns, price({outside, true}, index, alone, 0).ns);
-      if (contains(statements_[number].model->blocks | statements_[number].model->few, index)) {
+      if (const Batch batch = statements_[number].model->last_batch(index); batch != Batch::none) {
         Outside waiting{outside};
+        waiting.batch = batch;
         waiting.batched = static_cast<std::uint32_t>(number);
-        for (const Batch batch : {Batch::columns, Batch::tile}) {
-          waiting.batch = batch;
-          ns = std::min(ns, price(waiting, index, alone, 0).ns);
-        }
+        ns = std::min(ns, price(waiting, index, alone, 0).ns);
       }
       least = std::min(least, times > 0 ? times * ns : 0);
     }

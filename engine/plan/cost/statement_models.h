@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/plan/cost/access_model.h"
+#include "engine/plan/cost/batch_size.h"
 #include "engine/plan/cost/drain.h"
 #include "engine/plan/cost/interval_table.h"
 #include "engine/plan/cost/co_iteration.h"
@@ -154,6 +155,12 @@ class StatementModels {
     /// Whether what it adds to the block below `bound` is a product of rows over `row` and rows over the indices left, one row of
     /// memory wherever they stand.
     bool multiplies_rows(IndexSet bound, IndexId row) const;
+    /// Where the innermost loop, one over `index`, may stand at best.
+    Batch last_batch(IndexId index) const {
+      const auto several = [](IndexSet set) { return (set & (set - 1)) != 0; };
+      if (few != 0 && contains(dense_below, index) && several(few | one_index(index))) return Batch::tile;
+      return contains(blocks, index) && several(blocks) ? Batch::columns : Batch::none;
+    }
     /// Whether `rest` is gone over without loops: what has a few coordinates, around one vector loop at most.
     bool is_written_out(IndexSet rest) const {
       const IndexSet row = rest & ~few;
