@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "engine/assumptions.h"
 #include "engine/compiled_state.h"
@@ -15,16 +16,18 @@
 namespace weft {
 namespace {
 
-/// The elements of a dense tensor under other extents, with the distances of neighbours by mode.
-Tensor strided_view(const Tensor& elements, const std::vector<std::uint64_t>& extents, const std::vector<std::uint64_t>& distances) {
+/// The elements of a dense tensor from one of them on under other extents, with the distances of neighbours by mode. Kernels know that
+/// the last mode lies side by side where it does.
+Tensor strided_view(const Tensor& elements, const std::vector<std::uint64_t>& extents, const std::vector<std::uint64_t>& distances,
+                    std::uint64_t first = 0) {
   TensorArrays view;
   view.format = dense_format(extents.size(), elements.format().scalar);
   view.extents = extents;
   view.levels.resize(extents.size());
   view.values = elements.values();
-  view.offset = elements.offset();
+  view.offset = elements.offset() + first;
   for (std::size_t mode = 0; mode < extents.size(); ++mode) {
-    view.format.levels[mode].strided = true;
+    view.format.levels[mode].strided = mode == 0 || mode + 1 < extents.size() || distances[mode] != 1;
     view.levels[mode].stride = distances[mode];
   }
   return made(std::move(view));
@@ -45,12 +48,14 @@ Tensor packed_view(const Tensor& view, const Format& format) {
   return made(std::move(packed));
 }
 
-/// A dense tensor over the parts of its modes, where these multiply to its extents: the same elements.
-Tensor dense_view(const Tensor& given, const std::vector<ModePart>& parts, const std::vector<std::uint64_t>& extents) {
+/// A dense tensor over the parts of its modes, where these reach as far as it does: the same elements, from one of them on.
+Tensor dense_view(const Tensor& given, const std::vector<ModePart>& parts, const std::vector<std::uint64_t>& extents,
+                  std::uint64_t first = 0) {
   const std::vector<std::uint64_t> by_mode = strides_by_mode(given);
   std::vector<std::uint64_t> distances;
-  for (const ModePart& part : parts) distances.push_back(by_mode[part.mode] * part.divisor);
-  const Tensor view = strided_view(given, extents, distances);
+  for (const ModePart& part : parts)
+    distances.push_back(by_mode[part.mode] * (part.counts ? static_cast<std::uint64_t>(part.distance) : part.divisor));
+  const Tensor view = strided_view(given, extents, distances, first);
   const Format packed = dense_format(parts.size(), given.format().scalar);
   return is_packed(view, packed) ? packed_view(view, packed) : view;
 }
@@ -70,19 +75,36 @@ std::optional<Tensor> window(const Tensor& levels, const std::vector<ModePart>& 
   return strided_view(levels, extents, distances);
 }
 
-Expected<ReadOperand> read_dense(const Tensor& given, const std::vector<ModePart>& parts, const std::vector<std::uint64_t>& extents,
+/// Its elements, with zeros around them as far as the parts reach.
+Expected<ReadOperand> read_dense(const Tensor& given, const ExposedTensor& exposed, const std::vector<std::uint64_t>& extents,
                                  const Resources& resources, const std::string& name) {
-  bool whole = true;
+  Format format = dense_format(given.order(), given.format().scalar);
+  format.mode_order.clear();
   std::vector<std::uint64_t> covered(given.order(), 1);
-  for (std::size_t level = 0; level < parts.size(); ++level) covered[parts[level].mode] *= extents[level];
-  for (std::size_t mode = 0; mode < covered.size(); ++mode) whole = whole && covered[mode] == given.extents()[mode];
-  if (whole) return ReadOperand{dense_view(given, parts, extents), given, true, LayoutOrigin::given};
-  auto padded = dense_zeros(extents, dense_format(extents.size(), given.format().scalar), resources, name);
+  std::vector<std::uint64_t> before(given.order());
+  std::vector<std::uint64_t> first(given.order());
+  for (std::size_t level = 0; level < exposed.parts.size(); ++level) {
+    const std::uint32_t mode = exposed.parts[level].mode;
+    if (std::ranges::find(format.mode_order, mode) == format.mode_order.end()) format.mode_order.push_back(mode);
+    if (!exposed.parts[level].counts) covered[mode] *= extents[level];
+  }
+  for (const auto& [mode, reach] : exposed.reach) {
+    const std::int64_t least = std::min<std::int64_t>(reach.least, 0);
+    before[mode] = static_cast<std::uint64_t>(-least);
+    first[mode] = static_cast<std::uint64_t>(reach.first - least);
+    covered[mode] = std::max(static_cast<std::uint64_t>(reach.most - least) + 1, before[mode] + given.extents()[mode]);
+  }
+  if (exposed.reach.empty() && covered == given.extents())
+    return ReadOperand{dense_view(given, exposed.parts, extents), given, true, LayoutOrigin::given};
+  auto padded = dense_zeros(covered, std::move(format), resources, name);
   if (!padded) return std::unexpected(padded.error());
-  const auto inside = window(*padded, parts, given.extents());
-  if (!inside) return internal_error(fmt::format("the parts of {} do not lie side by side", name));
-  if (auto written = write_dense(given, *inside, resources, name); !written) return std::unexpected(written.error());
-  return ReadOperand{std::move(*padded), {}, false, LayoutOrigin::made};
+  const std::vector<std::uint64_t> distances = strides_by_mode(*padded);
+  const auto place = [&](const std::vector<std::uint64_t>& coordinates) {
+    return std::inner_product(coordinates.begin(), coordinates.end(), distances.begin(), std::uint64_t{0});
+  };
+  const Tensor inside = strided_view(*padded, given.extents(), distances, place(before));
+  if (auto written = write_dense(given, inside, resources, name); !written) return std::unexpected(written.error());
+  return ReadOperand{dense_view(*padded, exposed.parts, extents, place(first)), {}, false, LayoutOrigin::made};
 }
 
 /// 0, 1, … below every position above.
@@ -213,6 +235,17 @@ PlanOptions in_exposed_formats(PlanOptions options, const Exposure& exposure) {
     options.results.insert(declared.name);
     if (const auto computed = exposure.computed_in(tensor)) options.result_formats[declared.name] = *computed;
   }
+  if (!exposure.dense_results) return options;
+  std::set<TensorId> read;
+  for (const Assignment& assignment : exposure.network.assignments) {
+    for (const Term& term : assignment.terms)
+      for (const TensorAccess& factor : term.factors) read.insert(factor.tensor);
+  }
+  for (TensorId tensor = 0; tensor < exposure.tensors.size(); ++tensor) {
+    const TensorDeclaration& declared = exposure.network.tensors[tensor];
+    if (declared.is_result && (!read.contains(tensor) || options.results.contains(declared.name)))
+      options.result_formats.try_emplace(declared.name, dense_format(declared.extents.size(), declared.scalar));
+  }
   return options;
 }
 
@@ -242,8 +275,13 @@ Expected<ReadOperand> read_operand(const Exposure& exposure, TensorId operand, c
   Format wanted = *exposed.read_in;
   wanted.scalar = given.format().scalar;
   const bool dense = std::ranges::all_of(wanted.levels, [](const Level& level) { return is_dense(level.kind); });
-  if (dense && given.format().all_dense() && side_by_side(exposed.parts))
-    return read_dense(given, exposed.parts, exposure.network.tensors[operand].extents, resources, name);
+  const std::vector<std::uint64_t>& extents = exposure.network.tensors[operand].extents;
+  if (dense && given.format().all_dense() && !given.format().layout && (!exposed.reach.empty() || side_by_side(exposed.parts)))
+    return read_dense(given, exposed, extents, resources, name);
+  if (!exposed.reach.empty()) {
+    const auto elements = laid_out(given, wanted, changes, resources, name);
+    return elements ? read_dense(elements->tensor, exposed, extents, resources, name) : std::unexpected(elements.error());
+  }
   // Widths of positions and coordinates are those that the data need.
   const bool same = given.format().text() == wanted.text();
   auto stored = same ? Expected<LaidOut>(LaidOut{given, LayoutOrigin::given}) : laid_out(given, wanted, changes, resources, name);

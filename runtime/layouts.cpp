@@ -272,11 +272,11 @@ Expected<LaidOut> laid_out_with_facts(const Tensor& tensor, const Format& format
 bool has_strides(const Format& format) { return !format.levels.empty() && format.levels.front().strided; }
 
 /// Dense memory described as the host's with strides is, for code that was made for such: nothing is copied.
-Tensor with_strides(const Tensor& packed) {
+Tensor with_strides(const Tensor& packed, const Format& format) {
   TensorArrays arrays = packed.arrays();
   std::uint64_t stride = 1;
   for (std::size_t level = arrays.order(); level-- > 0;) {
-    arrays.format.levels[level].strided = true;
+    arrays.format.levels[level].strided = format.levels[level].strided;
     arrays.levels[level].stride = stride;
     stride *= arrays.extent_of_level(level);
   }
@@ -293,7 +293,7 @@ Expected<LaidOut> laid_out(const Tensor& tensor, const Format& format, bool chan
     for (Level& level : packed.levels) level.strided = false;
     auto layout = laid_out(tensor, packed, changes, resources, name);
     if (!layout) return layout;
-    return guarded({"converting ", name}, [&]() -> Expected<LaidOut> { return LaidOut{with_strides(layout->tensor), layout->origin}; });
+    return guarded({"converting ", name}, [&]() -> Expected<LaidOut> { return LaidOut{with_strides(layout->tensor, format), layout->origin}; });
   }
   return guarded({"converting ", name}, [&]() -> Expected<LaidOut> {
     if (TensorParts::value_facts(tensor) == nullptr || TensorParts::pattern_facts(tensor) == nullptr) {

@@ -82,9 +82,10 @@ class Verification {
     Format format = tensor_.format();
     if (strided()) {
       if (!format.all_dense()) return refuse("strided levels beside sparse ones");
-      for (Level& level : format.levels) {
-        if (!level.strided) return refuse("strided and contiguous levels in one tensor");
-        level.strided = false;
+      for (std::size_t l = 0; l < format.order(); ++l) {
+        const bool side_by_side = l > 0 && l + 1 == format.order();
+        if (!format.levels[l].strided && !side_by_side) return refuse("strided and contiguous levels in one tensor, and not the last one alone");
+        format.levels[l].strided = false;
       }
     }
     for (Level& level : format.levels)  // which only the levels of layouts have

@@ -8,16 +8,19 @@
 
 #include "runtime/affine.h"
 #include "runtime/level_traits.h"
+#include "runtime/placement.h"
 
 namespace weft {
 namespace {
+
+__extension__ using Wide = __int128;  // pedantic compilers want to be told
 
 /// Where an index is cut, ascending: {3} into i/3 and i%3, {2,4} into i/4, i%4/2 and i%2.
 using Cuts = std::vector<std::uint64_t>;
 
 /// The part of a mode that a level of a layout holds; nothing where it holds something else.
 std::optional<ModePart> part_of(const Layout& layout, const LayoutLevel& level) {
-  if (!level.value) return ModePart{.slot = true};
+  if (!level.value) return ModePart{.own = true};
   const Affine& value = *level.value;
   if (level.low || level.high || level.order != LevelOrder::ascending) return std::nullopt;
   if (value.terms().size() != 1 || value.constant() != 0) return std::nullopt;
@@ -30,7 +33,7 @@ std::optional<ModePart> part_of(const Layout& layout, const LayoutLevel& level) 
 std::optional<Cuts> cuts_of(const std::vector<ModePart>& parts, std::uint32_t mode) {
   std::vector<ModePart> digits;
   for (const ModePart& part : parts) {
-    if (!part.slot && part.mode == mode) digits.push_back(part);
+    if (!part.own && part.mode == mode) digits.push_back(part);
   }
   std::ranges::sort(digits, {}, &ModePart::divisor);
   Cuts cuts;
@@ -94,6 +97,43 @@ bool is_plain_kinds(const Layout& layout) {
   return parse_format(kinds).has_value();
 }
 
+/// A mode as a sum of levels' coordinates.
+struct LevelSum {
+  struct Summand {
+    std::uint32_t level = 0;
+    std::int64_t distance = 1;
+  };
+  std::vector<Summand> summands;
+  Reach reach;
+};
+
+/// Coordinates of the mode at all those of the levels; nothing where the mode is no sum, or some are beyond 2^62.
+std::optional<LevelSum> sum_of(const Placement& placement, std::uint32_t mode, const std::vector<std::uint64_t>& extents) {
+  constexpr Wide furthest = Wide{1} << 62;
+  const Affine& inverse = placement.inverse(mode);
+  LevelSum sum;
+  Wide first = inverse.constant();
+  Wide before = 0;
+  Wide behind = 0;
+  for (const AffineTerm& term : inverse.terms()) {
+    if (term.sum || term.divisor != 1 || term.modulus != 0) return std::nullopt;
+    const std::uint32_t level = term.variable;
+    first += Wide{term.factor} * placement.levels()[level].range.least;
+    const Wide last = Wide{term.factor} * (Wide{extents[level]} - 1);
+    (last < 0 ? before : behind) += last;
+    sum.summands.push_back({level, term.factor});
+  }
+  if (first + before < -furthest || first + behind > furthest) return std::nullopt;
+  sum.reach = {static_cast<std::int64_t>(first + before), static_cast<std::int64_t>(first + behind), static_cast<std::int64_t>(first)};
+  return sum.summands.empty() ? std::nullopt : std::optional(sum);
+}
+
+/// The levels of an operand as its network has them, and the modes that are told by sums of these alone.
+struct Native {
+  std::vector<ModePart> parts;
+  std::map<std::uint32_t, LevelSum> sums;
+};
+
 class Exposer {
  public:
   Exposer(const Network& network, const std::vector<StoredAs>& stored, Exposing exposing)
@@ -105,6 +145,7 @@ class Exposer {
     find_classes();
     for (TensorId tensor = 0; tensor < network_.tensors.size(); ++tensor) take_layout(tensor);
     if (exposing_ == Exposing::whole_blocks) leave_whole();
+    settle_sums();
     note_finite();
     // Operands first: a result may lie at their positions.
     for (const bool results : {false, true}) {
@@ -148,17 +189,13 @@ class Exposer {
     const auto& format = stored_[tensor].format;
     if (!format || !format->layout || exposing_ == Exposing::none || !is_plain_kinds(*format->layout)) return;
     const Layout& layout = *format->layout;
-    std::vector<ModePart> parts;
-    for (const LayoutLevel& level : layout.levels) {
-      const auto part = part_of(layout, level);
-      if (!part || (has_lengths(level.kind) && !part->slot)) return;
-      if (part->slot && (network_.tensors[tensor].is_result || is_pattern(tensor))) return;
-      parts.push_back(*part);
-    }
+    auto native = native_levels(tensor, layout);
+    if (!native) return;
     std::map<IndexId, Cuts> merged;
     for (std::uint32_t mode = 0; mode < layout.modes.size(); ++mode) {
       if (!mode_index_.contains({tensor, mode})) return;
-      const auto own = cuts_of(parts, mode);
+      if (native->sums.contains(mode)) continue;
+      const auto own = cuts_of(native->parts, mode);
       if (!own) return;
       const IndexId index = class_of(mode_index_.at({tensor, mode}));
       Cuts all = merged.contains(index) ? merged.at(index) : cuts_[index];
@@ -171,10 +208,89 @@ class Exposer {
       merged[index] = std::move(all);
     }
     for (auto& [index, all] : merged) cuts_[index] = std::move(all);
-    native_[tensor] = std::move(parts);
+    native_[tensor] = std::move(*native);
+  }
+
+  /// Digits of modes where levels are such; others are indices of their own, which say the modes that have no digits.
+  std::optional<Native> native_levels(TensorId tensor, const Layout& layout) const {
+    const std::vector<std::uint64_t>& extents = stored_[tensor].level_extents;
+    Native native;
+    bool any_own = false;
+    for (const LayoutLevel& level : layout.levels) {
+      auto part = part_of(layout, level);
+      if (!part && (exposing_ != Exposing::all || level.order != LevelOrder::ascending)) return std::nullopt;
+      if (!part) part = ModePart{.own = true};
+      if (has_lengths(level.kind) && !part->own) return std::nullopt;
+      any_own = any_own || part->own;
+      native.parts.push_back(*part);
+    }
+    if (any_own && (network_.tensors[tensor].is_result || is_pattern(tensor) || extents.size() != layout.levels.size())) return std::nullopt;
+    std::optional<Placement> placement;
+    const std::vector<ModePart> parts = native.parts;
+    for (std::uint32_t mode = 0; mode < layout.modes.size(); ++mode) {
+      if (cuts_of(parts, mode)) continue;
+      if (!placement) {
+        auto placed = Placement::of(layout, network_.tensors[tensor].extents, network_.tensors[tensor].name);
+        if (!placed || std::ranges::any_of(placed->levels(), &PlacedLevel::varies)) return std::nullopt;
+        placement = std::move(*placed);
+      }
+      auto sum = sum_of(*placement, mode, extents);
+      if (!sum) return std::nullopt;
+      native.sums[mode] = std::move(*sum);
+      for (ModePart& part : native.parts)
+        if (!part.own && part.mode == mode) part = ModePart{.own = true};
+    }
+    return native;
   }
   bool is_pattern(TensorId operand) const {
     return std::ranges::any_of(stored_, [&](const StoredAs& each) { return each.like == operand; });
+  }
+
+  /// Keeps sums of levels where all other tensors bear them, and are dense, so that nothing depends on which places there are.
+  void settle_sums() {
+    std::erase_if(native_, [&](const auto& one) { return !one.second.sums.empty() && !may_stay(one.first, one.second); });
+    for (const auto& [tensor, native] : native_) {
+      for (const auto& [mode, sum] : native.sums) summed_[class_of(mode_index_.at({tensor, mode}))] = {tensor, mode};
+    }
+  }
+  bool may_stay(TensorId tensor, const Native& native) {
+    for (const ModePart& part : native.parts)
+      if (!part.own && digits_within(part, cuts(tensor, part.mode)).size() != 1) return false;
+    for (TensorId other = 0; other < network_.tensors.size(); ++other) {
+      const auto& format = stored_[other].format;
+      const bool is_result = network_.tensors[other].is_result;
+      const bool dense = format ? format->all_dense() && !format->layout : is_result;
+      if (other != tensor && (!dense || stored_[other].like)) return false;
+    }
+    std::map<TensorId, unsigned> uses;
+    for_accesses([&](const TensorAccess& access) { ++uses[access.tensor]; });
+    const Term* const product = term_of(tensor);
+    if (uses[tensor] != 1 || product == nullptr) return false;
+    for (const auto& [mode, sum] : native.sums) {
+      const IndexId summed = class_of(mode_index_.at({tensor, mode}));
+      if (!cuts_[summed].empty()) return false;
+      const auto has = [&](const TensorAccess& access) {
+        return std::ranges::count_if(access.indices, [&](IndexId index) { return class_of(index) == summed; });
+      };
+      std::ptrdiff_t here = 0;
+      for (const TensorAccess& factor : product->factors) {
+        if (has(factor) > 1 || (has(factor) == 1 && uses[factor.tensor] != 1)) return false;
+        here += has(factor);
+      }
+      std::ptrdiff_t all = 0;
+      for_accesses([&](const TensorAccess& access) { all += has(access); });
+      if (all != here) return false;
+    }
+    return true;
+  }
+  /// The product that has the tensor.
+  const Term* term_of(TensorId tensor) const {
+    for (const Assignment& assignment : network_.assignments) {
+      for (const Term& term : assignment.terms) {
+        if (std::ranges::find(term.factors, tensor, &TensorAccess::tensor) != term.factors.end()) return &term;
+      }
+    }
+    return nullptr;
   }
 
   bool reaches_beyond(IndexId index) const {
@@ -200,6 +316,15 @@ class Exposer {
 
   /// Beyond an extent tensors over the index hold zeros, which the others are multiplied with.
   void note_finite() {
+    for (const auto& [summed, definer] : summed_) {
+      exposure_.dense_results = true;
+      for (TensorId tensor = 0; tensor < network_.tensors.size(); ++tensor) {
+        bool over = network_.tensors[tensor].is_result;
+        for (std::size_t mode = 0; mode < network_.tensors[tensor].extents.size(); ++mode)
+          over = over || (mode_index_.contains({tensor, mode}) && class_of(mode_index_.at({tensor, mode})) == summed);
+        if (!over) exposure_.finite.insert(tensor);
+      }
+    }
     std::set<TensorId> read_later;
     for (const Assignment& assignment : network_.assignments) {
       for (const Term& term : assignment.terms)
@@ -226,13 +351,29 @@ class Exposer {
     Format levels{.scalar = plain.scalar, .mode_order = {}, .levels = {}};
     for (std::size_t level = 0; level < plain.order(); ++level) {
       const std::uint32_t mode = plain.mode_order[level];
-      for (const ModePart& digit : digits_of(mode, cuts(tensor, mode))) {
-        exposed.parts.push_back(digit);
+      for (const ModePart& part : parts_of(tensor, mode)) {
+        exposed.parts.push_back(part);
         const LevelKind kind = plain.levels[level].kind;
         levels.levels.push_back({.kind = is_dense(kind) ? LevelKind::dense : LevelKind::compressed});
       }
+      if (const auto summed = sum_over(tensor, mode)) exposed.reach[mode] = native_.at(summed->operand).sums.at(summed->level).reach;
     }
-    exposed.read_in = format_over(exposed.parts, levels, plain.order());
+    exposed.read_in = exposed.reach.empty() ? format_over(exposed.parts, levels, plain.order()) : plain;
+  }
+  /// The tensor, and the mode of it, that say an index by a sum of levels.
+  std::optional<LevelOf> sum_over(TensorId tensor, std::size_t mode) const {
+    const auto index = mode_index_.find({tensor, mode});
+    const auto summed = index == mode_index_.end() ? summed_.end() : summed_.find(class_of(index->second));
+    return summed == summed_.end() ? std::nullopt : std::optional(summed->second);
+  }
+  /// What a mode of a tensor in a plain format is.
+  std::vector<ModePart> parts_of(TensorId tensor, std::uint32_t mode) {
+    const auto summed = sum_over(tensor, mode);
+    if (!summed) return digits_of(mode, cuts(tensor, mode));
+    std::vector<ModePart> parts;
+    for (const LevelSum::Summand& summand : native_.at(summed->operand).sums.at(summed->level).summands)
+      parts.push_back({.mode = mode, .counts = LevelOf{summed->operand, summand.level}, .distance = summand.distance});
+    return parts;
   }
 
   /// The layout with every level cut as the indices are; false where a level of another kind would have to be.
@@ -242,7 +383,7 @@ class Exposer {
     bool cut = false;
     for (std::size_t level = 0; level < parts.size(); ++level) {
       const std::vector<ModePart> within =
-          parts[level].slot ? std::vector{parts[level]} : digits_within(parts[level], cuts(tensor, parts[level].mode));
+          parts[level].own ? std::vector{parts[level]} : digits_within(parts[level], cuts(tensor, parts[level].mode));
       const LevelKind kind = format.levels[level].kind;
       if (within.size() > 1 && !is_dense(kind) && kind != LevelKind::compressed) return false;
       cut = cut || within.size() > 1;
@@ -251,7 +392,7 @@ class Exposer {
         levels.levels.push_back(format.levels[level]);
       }
     }
-    if (cut && std::ranges::any_of(parts, &ModePart::slot)) return false;
+    if (cut && std::ranges::any_of(parts, &ModePart::own)) return false;
     exposed.read_in = cut ? format_over(exposed.parts, levels, format.modes()) : format;
     exposure_.tensors[tensor] = std::move(exposed);
     return true;
@@ -264,9 +405,9 @@ class Exposer {
     const bool has_layout = stored.format && stored.format->layout;
     bool is_cut = false;
     for (std::size_t mode = 0; mode < declared.extents.size(); ++mode)
-      is_cut = is_cut || (mode_index_.contains({tensor, mode}) && !cuts(tensor, mode).empty());
+      is_cut = is_cut || (mode_index_.contains({tensor, mode}) && !cuts(tensor, mode).empty()) || sum_over(tensor, mode);
     const auto native = native_.find(tensor);
-    const bool done = native != native_.end() && expose_layout(tensor, native->second, *stored.format);
+    const bool done = native != native_.end() && expose_layout(tensor, native->second.parts, *stored.format);
     const std::vector<std::uint32_t> modes = stored.like ? modes_of_pattern(tensor, *stored.like) : std::vector<std::uint32_t>();
     if (!done && !modes.empty() && exposure_.is_exposed(*stored.like)) {
       exposed.parts = exposure_.tensors[*stored.like].parts;
@@ -346,19 +487,52 @@ class Exposer {
       for (const IndexId index : access.indices) result.indices.push_back(indices_of(index).front());
       return result;
     }
-    const std::vector<std::uint64_t>& levels = stored_[access.tensor].level_extents;
-    for (std::size_t level = 0; level < exposed.parts.size(); ++level) {
+    const auto native = native_.find(access.tensor);
+    const bool sums = native != native_.end() && !native->second.sums.empty();
+    for (std::uint32_t level = 0; level < exposed.parts.size(); ++level) {
       const ModePart& part = exposed.parts[level];
-      if (part.slot) {
-        const std::string name = fmt::format("{}_slot", network_.tensors[access.tensor].name);
-        const std::string numbered_name = slots_ == 0 ? name : fmt::format("{}_{}", name, slots_);
-        ++slots_;
-        result.indices.push_back(numbered(free_name(numbered_name), level < levels.size() ? levels[level] : 0));
+      if (part.counts) {
+        result.indices.push_back(level_index(*part.counts));
+      } else if (sums) {
+        result.indices.push_back(level_index({access.tensor, level}));
       } else {
-        result.indices.push_back(index_of(access, part));
+        result.indices.push_back(part.own ? own_index(access.tensor, level) : index_of(access, part));
       }
     }
+    if (sums) define(access, native->second);
     return result;
+  }
+
+  IndexId own_index(TensorId tensor, std::uint32_t level) {
+    const bool is_slot = !stored_[tensor].format->layout->levels[level].value;
+    const std::string name = fmt::format("{}_{}", network_.tensors[tensor].name, is_slot ? "slot" : std::to_string(level));
+    const std::string numbered_name = !is_slot || slots_ == 0 ? name : fmt::format("{}_{}", name, slots_);
+    if (is_slot) ++slots_;
+    return numbered(free_name(numbered_name), stored_[tensor].level_extents[level]);
+  }
+  /// The index of a level of a tensor that is there once.
+  IndexId level_index(const LevelOf& of) {
+    if (const auto known = level_index_.find(of); known != level_index_.end()) return known->second;
+    const ModePart& part = native_.at(of.operand).parts[of.level];
+    const Term& product = *term_of(of.operand);
+    const TensorAccess& access = *std::ranges::find(product.factors, of.operand, &TensorAccess::tensor);
+    return level_index_[of] = part.own ? own_index(of.operand, of.level) : index_of(access, part);
+  }
+  /// "j = B_0 + 4*i_0 + i_1 - 3"
+  void define(const TensorAccess& access, const Native& native) {
+    for (const auto& [mode, sum] : native.sums) {
+      std::string definition = network_.indices[access.indices[mode]].name + " = ";
+      for (const auto& [level, distance] : sum.summands) {
+        const std::string& name = exposure_.network.indices[level_index({access.tensor, level})].name;
+        const bool is_first = definition.ends_with("= ");
+        const std::string sign = distance < 0 ? (is_first ? "-" : " - ") : is_first ? "" : " + ";
+        const std::string times = distance == 1 || distance == -1 ? "" : fmt::format("{}*", distance < 0 ? -distance : distance);
+        definition += sign + times + name;
+      }
+      const std::int64_t first = sum.reach.first;
+      if (first != 0) definition += fmt::format(" {} {}", first < 0 ? "-" : "+", first < 0 ? -first : first);
+      exposure_.definitions.push_back(definition);
+    }
   }
 
   void rewrite() {
@@ -379,8 +553,12 @@ class Exposer {
       std::vector<std::uint64_t>& extents = network.tensors[tensor].extents;
       const std::vector<std::uint64_t> given = extents;
       extents.clear();
-      for (std::size_t level = 0; level < parts.size(); ++level)
-        extents.push_back(parts[level].slot ? stored_[tensor].level_extents[level] : extent_of(parts[level], given[parts[level].mode]));
+      for (std::size_t level = 0; level < parts.size(); ++level) {
+        const ModePart& part = parts[level];
+        const LevelOf of = part.counts.value_or(LevelOf{tensor, static_cast<std::uint32_t>(level)});
+        const bool counted = part.counts || part.own;
+        extents.push_back(counted ? stored_[of.operand].level_extents[of.level] : extent_of(part, given[part.mode]));
+      }
     }
   }
 
@@ -390,7 +568,9 @@ class Exposer {
   std::vector<IndexId> class_;  ///< another index of the same class, or itself
   std::map<std::pair<TensorId, std::size_t>, IndexId> mode_index_;
   std::vector<Cuts> cuts_;  ///< by class
-  std::map<TensorId, std::vector<ModePart>> native_;  ///< tensors whose layout is exposed
+  std::map<TensorId, Native> native_;  ///< tensors whose layout is exposed
+  std::map<IndexId, LevelOf> summed_;  ///< by class: the operand, and the mode of it, that say the index by a sum of levels
+  std::map<LevelOf, IndexId> level_index_;
   std::map<IndexId, std::vector<IndexId>> parts_of_index_;
   unsigned slots_ = 0;
   Exposure exposure_;
@@ -430,7 +610,7 @@ Format format_over(const std::vector<ModePart>& parts, const Format& levels, std
   layout.modes = layout_of(dense_format(modes)).modes;
   for (std::size_t level = 0; level < parts.size(); ++level) {
     LayoutLevel each;
-    if (!parts[level].slot) each.value = std::make_shared<const Affine>(value_of(parts[level]));
+    if (!parts[level].own) each.value = std::make_shared<const Affine>(value_of(parts[level]));
     each.kind = levels.levels[level].kind;
     layout.levels.push_back(std::move(each));
   }

@@ -4,8 +4,15 @@
 //   y(i_0,i_1) = B(i_0,j_0,i_1,j_1) * x(j_0,j_1), with i = 3*i_0 + i_1 and j = 3*j_0 + j_1
 //
 // An index is cut into parts where a layout has levels of its quotients and remainders; every tensor over it then has modes for
-// the parts, dense ones as another view of the same elements. Slots are indices of their own, summed like any other. Layouts
-// with other levels (bands, starts, bounds) are read through a plain copy, and written from a plain result.
+// the parts, dense ones as another view of the same elements. Slots are indices of their own, summed like any other.
+//
+//   y(i) = B(i,j) * x(j), B as (j-i:s, i:d)
+//   y(i) = B(B_0,i) * x(B_0,i), with j = B_0 + i - 3
+//
+// An index that a layout alone says by others (of diagonals, bands, starts) is replaced by these, which all other tensors over it have
+// to bear: dense operands, whose elements x(d,i) are those of x at d + i - 3, one place behind the other for both modes, with zeros
+// around them. Layouts with other levels (bounds that vary), and such that other tensors contradict, are read through a plain copy;
+// results in them are converted from a plain one.
 #pragma once
 
 #include <cstdint>
@@ -21,19 +28,39 @@
 
 namespace weft {
 
-/// What a mode of an exposed tensor is: mode / divisor % modulus of the tensor as given, or a slot.
+/// A level of an operand with a layout.
+struct LevelOf {
+  TensorId operand = 0;
+  std::uint32_t level = 0;
+  auto operator<=>(const LevelOf&) const = default;
+};
+
+/// What a mode of an exposed tensor is: mode / divisor % modulus of the tensor as given, or the coordinate of a level, an index of
+/// its own.
 struct ModePart {
   std::uint32_t mode = 0;
   std::uint64_t divisor = 1;
   std::uint64_t modulus = 0;  ///< 0: no remainder is taken
-  bool slot = false;
+  bool own = false;           ///< a level of the tensor itself: slots, starts, diagonals
+  std::optional<LevelOf> counts = {};  ///< that level of another: the mode is a sum of such, `distance` for each of its coordinates
+  std::int64_t distance = 1;
   bool operator==(const ModePart&) const = default;
+};
+
+/// Coordinates of a mode that is a sum of levels: from `least` to `most`, and `first` where all levels are at 0.
+struct Reach {
+  std::int64_t least = 0;
+  std::int64_t most = 0;
+  std::int64_t first = 0;
+  bool operator==(const Reach&) const = default;
 };
 
 /// A tensor as the planned network sees it.
 struct ExposedTensor {
   /// What its modes there are; empty: as they were given.
   std::vector<ModePart> parts;
+  /// Of the modes that are sums of another's levels.
+  std::map<std::uint32_t, Reach> reach = {};
   /// Operands: what they are laid out in before; levels in the order of `parts`, or a plain format where there are none.
   /// Nothing: they are read as they are.
   std::optional<Format> read_in;
@@ -55,8 +82,10 @@ struct Exposure {
   std::vector<ExposedTensor> tensors;  ///< by TensorId, which both networks share
   /// Operands whose values have to be finite: blocks reach beyond an extent, and what stands there is multiplied with them.
   std::set<TensorId> finite;
-  /// "i = 3*i_0 + i_1", of every index that is cut.
+  /// "i = 3*i_0 + i_1", of every index that is cut or replaced.
   std::vector<std::string> definitions;
+  /// Results have to be dense: there are places where others have entries that the tensor has none for.
+  bool dense_results = false;
 
   bool is_exposed(TensorId tensor) const { return !tensors[tensor].parts.empty(); }
   /// The format of a result as the planned network has to compute it, of one that was asked for; nothing: as that is.
@@ -66,7 +95,7 @@ struct Exposure {
 /// How far levels may be exposed.
 enum class Exposing : std::uint8_t {
   all,
-  whole_blocks,  ///< only where extents are multiples of the parts, so that nothing stands beyond them
+  whole_blocks,  ///< only cuts, and only where extents are multiples of the parts, so that nothing stands beyond them
   none,          ///< all through plain copies
 };
 

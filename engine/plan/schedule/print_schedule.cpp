@@ -21,10 +21,7 @@ std::string print_format(const Format& format) {
     for (const Level& level : format.levels) widths.push_back(fmt::format("{}/{}", level.pos_bits, level.crd_bits));
     text += fmt::format(" bits {}", fmt::join(widths, ","));
   }
-  const bool strided = std::any_of(format.levels.begin(), format.levels.end(), [](const Level& level) {
-    return level.strided;
-  });
-  if (strided) text += " strided";
+  if (!format.levels.empty() && format.levels.front().strided) text += format.levels.back().strided ? " strided" : " strided rows";
   return text;
 }
 
