@@ -253,7 +253,9 @@ class Preparation {
       auto read = read_operand(*exposure, tensor, *tensors.at(name), changes(name), resources().with(cancellation_));
       if (!read) return std::unexpected(read.error());
       if (read->origin != LayoutOrigin::given)
-        met_.push_back(fmt::format("{} from {} to {}", name, tensors.at(name)->format().text(), exposure->tensors[tensor].read_in->text()));
+        met_.push_back(exposure->tensors[tensor].reach.empty() ? fmt::format("{} from {} to {}", name, tensors.at(name)->format().text(),
+                                                                             exposure->tensors[tensor].read_in->text())
+                                                               : fmt::format("{}, with zeros around it", name));
       stored_levels_.push_back(std::move(read->stored));
       const Tensor& kept = levels_[name] = std::move(read->tensor);
       stored_.at(name) = operand_facts(kept, resources());

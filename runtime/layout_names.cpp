@@ -57,6 +57,10 @@ std::string some_of_each(Numbers n, bool) {
 
 std::string band(Numbers n, bool) { return fmt::format("(i,j) -> (i:d, j-i:d(-{}..{}))", n[0], n[1] + 1); }
 
+std::string diagonals(Numbers n, bool) {
+  return n.empty() ? "(i,j) -> (j-i:s, i:d)" : fmt::format("(i,j) -> ({}:d, j-i:s{})", block("i", n[0]), inside("i", n[0], "d"));
+}
+
 std::string square_blocks(Numbers n, bool) {
   if (n[0] == 1) return "(i,j) -> (i:d, j:s)";
   return fmt::format("(i,j) -> (i/{0}:d, j/{0}:s, i%{0}:{1}, j%{0}:{2})", n[0], with_bits("u", n[0]), with_bits("q", n[0]));
@@ -85,7 +89,7 @@ constexpr std::array<NamedLayout, 16> table{{
     {"lower", "lower", 0, 0, 1, "", fixed<"(i,j) -> (i:d, j:d(..i+1))">},
     {"upper", "upper", 0, 0, 1, "", fixed<"(i,j) -> (i:d, j:d(i..))">},
     {"band", "band(L,U)", 2, 2, 0, "", band},
-    {"dia", "dia", 0, 0, 1, "", fixed<"(i,j) -> (j-i:s, i:d)">},
+    {"dia", "dia[(N)]", 0, 1, 1, "", diagonals},
     {"ell", "ell[(N)]", 0, 1, 1, "", slots},
     {"sell", "sell(N)", 1, 1, 1, "", slices},
     {"nm", "nm(N,M)", 2, 2, 1, "", some_of_each},

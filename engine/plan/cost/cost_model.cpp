@@ -316,7 +316,9 @@ LoopPrice CostModel::priced(Outside outside, IndexId index, StatementRange range
   } else if (!vector && !waits && !written_out) {
     ns += extent(index) * machine.range_step;
   }
-  ns += all.met * (all.late_ns + (written_out ? 0 : all.tables * machine.table_lookup));
+  // Neighbours in a dense level lie side by side: a vector is found as a whole.
+  const double lookups = written_out ? 0 : vector ? std::min(1.0, all.met) : all.met;
+  ns += all.met * all.late_ns + lookups * all.tables * machine.table_lookup;
   if (details != nullptr) {
     details->decision.vector = vector;
     details->steps = steps + (all.late_ns > 0 ? all.met : 0);

@@ -49,9 +49,9 @@ Movement StatementModels::move_dense(std::uint32_t statement, const AccessModel&
   const IndexSet inner = access.indices() & ~bound;
   const IndexSet rest = inner & ~one_index(index);
   const double unit = access.scalar_bytes();
-  const IndexSet filtered = statements_[statement]->filtered;
+  const IndexSet scattered = statements_[statement]->scattered;
   // What else is gone over tells where rows come from; single elements of many lines do not wait for each other.
-  const bool rows = (inner & access.contiguous() & ~filtered) != 0;
+  const bool rows = (inner & access.contiguous() & ~scattered) != 0;
   const std::size_t from = cache_level(access, inner, spread(access, inner), rows ? outside.dense_bytes : 0);
   if (rest == 0) {
     if (rows) return {unit, unit / machine.stream[from]};
@@ -60,14 +60,14 @@ Movement StatementModels::move_dense(std::uint32_t statement, const AccessModel&
   const double elements = touched(statement, bound | one_index(index), inside, rest);
   double bytes = elements * unit;
   const bool columns = (rest & access.contiguous()) == 0;
-  if ((rest & access.contiguous() & ~filtered) == 0) {
+  if ((rest & access.contiguous() & ~scattered) == 0) {
     bytes = elements * machine.line_bytes;
     if (!columns) bytes = std::min(bytes, combinations(rest) * unit);
   }
   // Every line comes once, whether or not it stays.
   if (machine.cache_level(bytes) >= from) return {};
   if (columns) return {bytes, 0, 0, 0, std::max(bytes / machine.stream[from], elements * machine.gather[from])};
-  if (from == 1 && (rest & filtered) == 0 && access.adjacent(index, rest)) return {bytes, 0, 0, 0, bytes / machine.stream_ahead};
+  if (from == 1 && (rest & scattered) == 0 && access.adjacent(index, rest)) return {bytes, 0, 0, 0, bytes / machine.stream_ahead};
   return {bytes, bytes / machine.stream[from]};
 }
 

@@ -109,6 +109,7 @@ std::uint32_t StatementModels::add(const Schedule& schedule, std::size_t number,
     if (statement.factors.back()->sparse()) {
       statement.met |= statement.filtered & index_set(factor.indices);
       statement.filtered |= index_set(factor.indices);
+      statement.scattered |= index_set(factor.indices) & ~statement.factors.back()->dense_below();
     }
     // A copy for lookups filters as the operand does.
     const bool copied = writes != nullptr && writes->fills_copy;
@@ -249,7 +250,7 @@ StatementModels::Prefix& StatementModels::prefix(std::uint32_t number, IndexSet 
   const auto gone_over = [&](const AccessModel& access) {
     // Loops that sparse operands drive are mostly shared by the writer of an intermediate and its reader.
     const IndexSet block = access.indices() & ~bound & (access.intermediate() ? ~statement.chosen : ~IndexSet{0});
-    const bool rows = (block & access.contiguous() & ~statement.filtered) != 0;
+    const bool rows = (block & access.contiguous() & ~statement.scattered) != 0;
     const double most = made.iterations_below * (rows ? access.scalar_bytes() : options_.machine.line_bytes);
     made.dense_bytes += std::min(most, spread(access, block));
   };

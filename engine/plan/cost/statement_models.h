@@ -135,6 +135,7 @@ class StatementModels {
     bool dense_target = false;
     ShortRow<IndexSet, usual_factors> keys;   // per factor, of sparse intermediates: what sparse factors of their writers restrict
     IndexSet filtered = 0;        // indices of sparse factors
+    IndexSet scattered = 0;       // of those the ones whose coordinates are listed, or stand above such: neighbours may be missing
     IndexSet met = 0;             // of several of them
     IndexSet chosen = 0;          // of the sparse operands of all statements, which may share its loops
     IndexSet blocks = 0;          // of a dense target, those that no sparse factor has: products of two rows over them may wait
