@@ -44,6 +44,7 @@ CompileFor Fallback::generic() const {
     generic.planned.results.insert(scheduled.name);
     if (scheduled.like || scheduled.format.order() == 0) continue;
     generic.planned.result_formats[scheduled.name] = scheduled.delivered ? *scheduled.delivered : scheduled.format;
+    generic.planned.result_patterns.erase(scheduled.name);  // of an operand that was dense, which another may not be
   }
   return generic;
 }

@@ -11,8 +11,8 @@ namespace weft {
 namespace {
 
 constexpr double least_fill = 0.75;
-constexpr double least_gain = 0.95;        ///< of the predicted time
-constexpr std::size_t most_candidates = 2;  ///< of a matrix
+constexpr double least_strip_fill = 0.2;  ///< a vector of a strip is read as a whole, where entries of rows are read one by one
+constexpr double least_gain = 0.95;       ///< of the predicted time
 constexpr std::uint64_t least_entries = 4096;
 
 /// Whether a place without an entry adds nothing to any result: they are dense, and zeros meet finite values alone.
@@ -36,9 +36,14 @@ bool is_worth_a_look(const OperandFacts& operand, const Prepared& plain, double 
   return operand.stored->nnz() >= least_entries && calls * plain.plan.cost.ns > conversion_ns(operand, machine);
 }
 
-/// The fullest groups of rows or columns, and the largest full blocks: the former gather least, the latter store least.
+/// The fullest groups of rows or columns, and the largest full blocks: the former gather least, the latter store least. And the strips
+/// of diagonals of the fewest vectors, a coordinate counted as one.
 std::vector<BlockFill> candidates(std::vector<BlockFill> fills) {
-  std::erase_if(fills, [](const BlockFill& each) { return each.fill < least_fill; });
+  constexpr double lanes = 8;
+  std::vector<BlockFill> strips;
+  std::ranges::copy_if(fills, std::back_inserter(strips), [](const BlockFill& each) { return each.diagonal && each.fill >= least_strip_fill; });
+  const auto vectors = [](const BlockFill& each) { return (1 + lanes / static_cast<double>(each.rows)) / each.fill; };
+  std::erase_if(fills, [](const BlockFill& each) { return each.diagonal || each.fill < least_fill; });
   const auto places = [](const BlockFill& each) { return each.fill * each.fill * static_cast<double>(each.rows * each.columns); };
   std::ranges::sort(fills, std::greater<>(), places);
   std::vector<BlockFill> chosen;
@@ -48,7 +53,7 @@ std::vector<BlockFill> candidates(std::vector<BlockFill> fills) {
   };
   take(true);
   take(false);
-  if (chosen.size() > most_candidates) chosen.resize(most_candidates);
+  if (const auto least = std::ranges::min_element(strips, {}, vectors); least != strips.end()) chosen.push_back(*least);
   return chosen;
 }
 
@@ -74,7 +79,7 @@ Expected<ChosenLayouts> chosen_layouts(const PlannedRequest& request,
     for (const BlockFill& block : candidates(*fills)) {
       EvaluateOptions tried = best.options;
       tried.why = false;
-      auto format = parse_format(fmt::format("bcsr({},{})", block.rows, block.columns));
+      auto format = parse_format(block.layout());
       if (!format) return std::unexpected(format.error());
       format->scalar = operand.format.scalar;
       tried.formats[name] = *format;
@@ -83,8 +88,7 @@ Expected<ChosenLayouts> chosen_layouts(const PlannedRequest& request,
       if (!planned && planned.error().kind == ErrorKind::resource) continue;
       if (!planned) return std::unexpected(planned.error());
       const double priced = planned->ns + conversion_ns(operand, machine) / options.calls;
-      const std::string told = fmt::format("blocks of {} by {}, {:.0f} % full, {:.3g} us a call", block.rows, block.columns,
-                                           100 * block.fill, priced * 1e-3);
+      const std::string told = fmt::format("{}, {:.0f} % full, {:.3g} us a call", block.words(), 100 * block.fill, priced * 1e-3);
       if (priced > least_gain * ns) {
         others += "; not " + told;
         continue;

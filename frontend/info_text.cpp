@@ -116,7 +116,7 @@ std::string range_text(std::span<const T> values, Scalar scalar) {
   return fmt::format("values from {} to {}{}", value_text(least, scalar), value_text(most, scalar), more);
 }
 
-/// "  bcsr(3,3): 93 % full, 3.62 MB" for the blocks of a matrix that take least memory, if not much more than it takes now.
+/// "  bcsr(3,3): 93 % full, 3.62 MB" for the blocks and strips of a matrix that take least memory, if not much more than it takes now.
 Expected<std::string> blocks_text(const Tensor& tensor, const Resources& resources) {
   constexpr double most_bytes = 1.3;
   constexpr std::size_t most_lines = 4;
@@ -129,8 +129,7 @@ Expected<std::string> blocks_text(const Tensor& tensor, const Resources& resourc
     const double rows = static_cast<double>(tensor.extents()[0]) / static_cast<double>(each.rows);
     const double bytes = places * scalar_bytes(tensor.format().scalar) + 4 * (blocks + rows);
     if (bytes > most_bytes * static_cast<double>(tensor.bytes())) continue;
-    lines.emplace_back(bytes,
-                       fmt::format("  bcsr({},{}): {:.0f} % full, {}\n", each.rows, each.columns, 100 * each.fill, bytes_text(bytes)));
+    lines.emplace_back(bytes, fmt::format("  {}: {:.0f} % full, {}\n", each.layout(), 100 * each.fill, bytes_text(bytes)));
   }
   std::ranges::sort(lines);
   if (lines.size() > most_lines) lines.resize(most_lines);

@@ -1,5 +1,7 @@
 #include "runtime/block_fill.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -10,7 +12,8 @@ namespace weft {
 namespace {
 
 constexpr std::array<std::uint64_t, 6> sizes = {1, 2, 3, 4, 6, 8};
-constexpr std::uint64_t band = 24;  // a multiple of all sizes
+constexpr std::array<std::uint64_t, 3> strips = {8, 16, 64};  // one vector, a few, all registers
+constexpr std::uint64_t band = 192;  // a multiple of all sizes
 constexpr std::uint64_t sampled = 65536;
 constexpr std::uint64_t longest_inner = std::uint64_t{1} << 24;  // of a mark for each block
 
@@ -18,7 +21,29 @@ bool is_in_order(const Format& format) {
   return std::ranges::all_of(format.levels, [](const Level& level) { return !has_slots(level.kind); });
 }
 
+using Places = std::vector<std::pair<std::uint64_t, std::uint64_t>>;  // outer and inner coordinates, in order
+
+/// Blocks that hold any of the places: `across` says by coordinates which column of blocks, as numbers below last.size().
+template <class Across>
+std::uint64_t blocks_of(const Places& places, std::uint64_t high, std::vector<std::uint64_t>& last, const Across& across) {
+  std::ranges::fill(last, ~std::uint64_t{0});
+  std::uint64_t blocks = 0;
+  for (const auto& [outer, inner] : places) {
+    std::uint64_t& seen = last[across(outer, inner)];
+    if (seen == outer / high) continue;
+    seen = outer / high;
+    ++blocks;
+  }
+  return blocks;
+}
+
 }  // namespace
+
+std::string BlockFill::layout() const { return diagonal ? fmt::format("dia({})", rows) : fmt::format("bcsr({},{})", rows, columns); }
+
+std::string BlockFill::words() const {
+  return diagonal ? fmt::format("diagonals in strips of {}", rows) : fmt::format("blocks of {} by {}", rows, columns);
+}
 
 Expected<std::vector<BlockFill>> block_fills(const Tensor& tensor, const Resources& resources) {
   std::vector<BlockFill> fills;
@@ -34,7 +59,7 @@ Expected<std::vector<BlockFill>> block_fills(const Tensor& tensor, const Resourc
   const Indices outer = coordinates(outer_mode);
   const Indices inner = coordinates(1 - outer_mode);
   const std::uint64_t step = (listed->count + sampled - 1) / sampled;  // every so-manieth band
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> taken;
+  Places taken;
   taken.reserve(std::min(listed->count, 2 * sampled));
   for (std::uint64_t n = 0; n < listed->count; ++n) {
     if (outer[n] / band % step == 0) taken.emplace_back(outer[n], inner[n]);
@@ -44,17 +69,17 @@ Expected<std::vector<BlockFill>> block_fills(const Tensor& tensor, const Resourc
   for (const std::uint64_t high : sizes) {
     for (const std::uint64_t wide : sizes) {
       if (high * wide == 1) continue;
-      std::ranges::fill(last, ~std::uint64_t{0});
-      std::uint64_t blocks = 0;
-      for (const auto& [at, across] : taken) {
-        std::uint64_t& seen = last[across / wide];
-        if (seen == at / high) continue;
-        seen = at / high;
-        ++blocks;
-      }
+      const std::uint64_t blocks = blocks_of(taken, high, last, [&](std::uint64_t, std::uint64_t column) { return column / wide; });
       const double fill = static_cast<double>(taken.size()) / static_cast<double>(blocks * high * wide);
-      fills.push_back(outer_mode == 0 ? BlockFill{high, wide, fill} : BlockFill{wide, high, fill});
+      fills.push_back(outer_mode == 0 ? BlockFill{high, wide, false, fill} : BlockFill{wide, high, false, fill});
     }
+  }
+  const std::uint64_t rows = tensor.extents()[0];
+  if (outer_mode != 0 || rows > longest_inner) return fills;
+  last.resize(inner_extent + rows);
+  for (const std::uint64_t high : strips) {
+    const std::uint64_t blocks = blocks_of(taken, high, last, [&](std::uint64_t row, std::uint64_t column) { return column + rows - row; });
+    fills.push_back({high, 1, true, static_cast<double>(taken.size()) / static_cast<double>(blocks * high)});
   }
   return fills;
 }

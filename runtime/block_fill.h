@@ -1,7 +1,8 @@
-// Block fill: how full the blocks of a matrix are, by their size.
+// Block fill: how full the blocks of a matrix are, by their size, and pieces of its diagonals.
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "weft/tensor.h"
@@ -11,12 +12,18 @@ namespace weft {
 struct BlockFill {
   std::uint64_t rows = 1;     ///< coordinates of mode 0 that a block spans
   std::uint64_t columns = 1;  ///< of mode 1
+  bool diagonal = false;      ///< each row a column further than the one before
   double fill = 0;            ///< entries over the places of the blocks that hold any, those beyond an extent included
+
+  /// "bcsr(3,3)", "dia(8)"
+  std::string layout() const;
+  /// In words: "blocks of 3 by 3", "diagonals in strips of 8".
+  std::string words() const;
 };
 
-/// Of 1, 2, 3, 4, 6 and 8 rows by as many columns, but for 1 by 1; from bands of 24 coordinates of the outer level, spread over the
-/// matrix, with some 65536 entries, or from all where it has no more. Nothing for tensors that are no matrices, that have no entries,
-/// or whose levels are not in order. Resource error.
+/// Of 1, 2, 3, 4, 6 and 8 rows by as many columns, but for 1 by 1, and, where rows are the outer level, of 8, 16 and 64 places of a
+/// diagonal; from bands of 192 coordinates of the outer level, spread over the matrix, with some 65536 entries, or from all where it has
+/// no more. Nothing for tensors that are no matrices, that have no entries, or whose levels are not in order. Resource error.
 Expected<std::vector<BlockFill>> block_fills(const Tensor& tensor, const Resources& resources);
 
 }  // namespace weft

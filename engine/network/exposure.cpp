@@ -76,10 +76,12 @@ std::uint64_t extent_of(const ModePart& part, std::uint64_t extent) {
   return part.modulus != 0 ? std::min(all, part.modulus) : all;
 }
 
-/// A plain format to read a tensor in whose layout is not exposed, or to compute one in.
+/// A plain format to read a tensor in whose layout is not exposed, or to compute one in: dense where every coordinate has a place.
 Format plain_format(const Format& format) {
-  const bool sparse =
-      std::ranges::any_of(format.levels, [](const Level& level) { return !is_dense(level.kind) && !has_lengths(level.kind); });
+  // Bands, bounds and lengths leave places out.
+  const bool sparse = std::ranges::any_of(format.layout->levels, [&](const LayoutLevel& level) {
+    return !is_dense(level.kind) || !part_of(*format.layout, level) || !level.value;
+  });
   Format plain = dense_format(format.modes(), format.scalar);
   for (std::size_t level = 1; level < plain.order() && sparse; ++level) plain.levels[level].kind = LevelKind::compressed;
   return plain;

@@ -408,4 +408,17 @@ TEST_CASE("assumptions: each of them through the C API, for tensors for which it
   }
 }
 
+TEST_CASE("a result at the positions of a dense operand stays dense where a sparse one takes its place") {
+  const auto engine = Engine::create({});
+  REQUIRE(engine);
+  const Tensor matrix = operand("sparse(30x20,nnz=90)", "ds");
+  const Tensor dense = operand("ones(30)");
+  CompileOptions options;
+  options.patterns["y"] = "d";
+  const auto kernel = engine->compile("y(i) = M(i,j) * d(i)", Tensors{{"M", matrix}, {"d", dense}}, options);
+  REQUIRE_MESSAGE(kernel, (kernel ? "" : kernel.error().message));
+  const Tensor expected = ran(*kernel, {{"M", matrix}, {"d", dense}});
+  CHECK(same(ran(*kernel, {{"M", matrix}, {"d", *convert(dense, *parse_format("s"), Resources(), "d")}}), expected));
+}
+
 }  // namespace assumptions_test
