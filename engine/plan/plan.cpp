@@ -26,11 +26,26 @@
 namespace weft {
 namespace {
 
-/// Opening operands in place is not among what the search decides: for sparse results, whose loops look operands up.
+/// Opening operands in place, or marking what they have, is not among what the search decides: for sparse results, whose loops look
+/// operands up, and where operands meet.
 bool appends(const Schedule& schedule) {
   return std::any_of(schedule.tensors.begin(), schedule.tensors.end(), [](const ScheduledTensor& tensor) {
     return tensor.role == TensorRole::result && !tensor.format.all_dense();
   });
+}
+
+/// Whether two sparse operands meet in an index: one of them may be searched for what the other has.
+bool meet(const Schedule& schedule) {
+  IndexSet sparse = 0;
+  for (const ScheduledStatement& statement : schedule.statements) {
+    for (const ScheduledAccess& factor : statement.factors) {
+      const ScheduledTensor& tensor = schedule.tensors[factor.tensor];
+      if (tensor.role != TensorRole::operand || tensor.format.all_dense()) continue;
+      if ((sparse & index_set(factor.indices)) != 0) return true;
+      sparse |= index_set(factor.indices);
+    }
+  }
+  return false;
 }
 
 bool marks(const Schedule& schedule) {
@@ -81,7 +96,7 @@ class AssignmentPlanner {
     baseline_ = {baseline(problem_), {}};
     baseline_.cost = found_.models->cost_of(baseline_.schedule);
     if (found_.candidates.empty() || baseline_.cost.ns < found_.candidates.front().cost.ns) run_serially_where_cheaper(baseline_, problem_);
-    if (appends(baseline_.schedule)) {
+    if (appends(baseline_.schedule) || meet(baseline_.schedule)) {
       double best_ns = std::numeric_limits<double>::infinity();
       const auto open = [&](Candidate& candidate) {
         if (candidate.cost.ns > best_ns * most_gained_by_opening) return;

@@ -1,12 +1,22 @@
 #include "engine/plan/cost/conversion.h"
 
+#include <algorithm>
+
+#include "engine/plan/estimate/operand_facts.h"
 #include "runtime/dense_levels.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 namespace {
 
 // A position of the dense levels, or an entry above them, beside an entry that is sorted and rebuilt.
 constexpr double share_of_conversion = 1.0 / 16;
+
+/// Places without an entry, which are cleared.
+double gaps_ns(const Format& format, const OperandFacts& operand, const Machine& machine) {
+  if (std::ranges::none_of(format.levels, [](const Level& level) { return has_gaps(level.kind); })) return 0;
+  return stored_bytes(format, operand.statistics) / machine.stream[3] * operand.conversion_share;
+}
 
 }  // namespace
 
@@ -31,7 +41,7 @@ double conversion_ns(const OperandFacts& operand, const Machine& machine) {
 
 double layout_ns(const ScheduledTensor& tensor, const OperandFacts& operand, const Machine& machine) {
   if (!tensor.converted) return 0;
-  if (!tensor.opened) return conversion_ns(operand, machine);
+  if (!tensor.opened) return conversion_ns(operand, machine) + gaps_ns(tensor.format, operand, machine);
   const std::size_t levels = leading_dense_levels(tensor.format.levels);
   return (leading_positions(tensor.format, levels, operand.statistics) + leading_entries(tensor.format, levels, operand.statistics)) *
          machine.convert_entry * share_of_conversion * operand.conversion_share;

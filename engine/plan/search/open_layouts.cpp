@@ -11,6 +11,7 @@
 #include "engine/plan/schedule/widths.h"
 #include "engine/plan/search/complete.h"
 #include "runtime/dense_levels.h"
+#include "runtime/level_traits.h"
 #include "runtime/open_levels.h"
 
 namespace weft {
@@ -34,15 +35,24 @@ std::vector<Format> openings(const OperandFacts& operand) {
   return found;
 }
 
-// Time of the loops that advance the levels that become dense: nothing else gets faster.
+/// The layout with a mark for every coordinate of its last level, which is then looked up instead of searched.
+std::optional<Format> marked(const OperandFacts& operand) {
+  if (!may_be_converted(operand) || operand.format.levels.back().kind != LevelKind::compressed) return std::nullopt;
+  Format format = operand.format;
+  format.levels.back().kind = LevelKind::bitmap;
+  return parse_format(format.text()) ? std::optional(format) : std::nullopt;
+}
+
+// Time of the loops that advance the levels that become dense, or marked: nothing else gets faster.
 double advancing_ns(const Candidate& candidate, const Network& network, std::size_t number, const Format& format) {
   const Schedule& schedule = candidate.schedule;
   IndexSet indices = 0;
   for (const ScheduledStatement& statement : schedule.statements) {
     for (const ScheduledAccess& factor : statement.factors) {
       if (factor.tensor != number) continue;
-      for (std::size_t level = 0; level < leading_dense_levels(format.levels); ++level) {
-        indices |= one_index(factor.indices[format.mode_order[level]]);
+      for (std::size_t level = 0; level < format.order(); ++level) {
+        if (level < leading_dense_levels(format.levels) || has_gaps(format.levels[level].kind))
+          indices |= one_index(factor.indices[format.mode_order[level]]);
       }
     }
   }
@@ -57,8 +67,15 @@ double advancing_ns(const Candidate& candidate, const Network& network, std::siz
 ScheduledTensor opened_to(ScheduledTensor tensor, const Format& format) {
   tensor.format = format;
   tensor.converted = true;
-  tensor.opened = true;
+  tensor.opened = !has_gaps(format.levels.back().kind);
   return tensor;
+}
+
+/// Layouts of an operand in its own order in which entries are looked up.
+std::vector<Format> looked_up(const OperandFacts& operand) {
+  std::vector<Format> found = openings(operand);
+  if (const auto format = marked(operand)) found.push_back(*format);
+  return found;
 }
 
 }  // namespace
@@ -66,7 +83,7 @@ ScheduledTensor opened_to(ScheduledTensor tensor, const Format& format) {
 double least_opening_ns(const std::vector<OperandFacts>& operands, const PlanOptions& options) {
   double least = std::numeric_limits<double>::infinity();
   for (const OperandFacts& operand : operands) {
-    for (const Format& format : openings(operand)) {
+    for (const Format& format : looked_up(operand)) {
       least = std::min(least, layout_ns(opened_to({}, format), operand, options.machine) / std::max(1.0, options.calls));
     }
   }
@@ -82,7 +99,8 @@ Candidate with_open_layouts(Candidate candidate, const Problem& problem) {
     const OperandFacts& operand = facts_of(operands, tensor.tensor);
     // One that was converted to have dense levels, in its own order, may do with fewer of them.
     if (tensor.converted && tensor.format.mode_order != operand.format.mode_order) continue;
-    for (const Format& format : openings(operand)) {
+    const bool lends = std::ranges::any_of(candidate.schedule.tensors, [&](const ScheduledTensor& other) { return other.like == number; });
+    for (const Format& format : lends ? openings(operand) : looked_up(operand)) {
       ScheduledTensor made = opened_to(tensor, format);
       const double takes = layout_ns(made, operand, options.machine) / std::max(1.0, options.calls);
       if (!tensor.converted && takes >= advancing_ns(candidate, network, number, format)) continue;
