@@ -85,6 +85,13 @@ int main(int argc, char** argv) {
   std::string loops_only;
   loops->add_option("--only", loops_only, "threads: that call at once, on one engine and on one each; pieces: tensors cut and put together")
       ->check(CLI::IsMember({"threads", "pieces"}));
+  CLI::App* layouts = app.add_subcommand("layouts", "layouts of matrices side by side, and what weft chooses");
+  std::string layouts_data;
+  layouts->add_option("--data", layouts_data, "directory with real tensors")->check(CLI::ExistingDirectory);
+  std::vector<std::string> layouts_filters;
+  layouts->add_option("--filter", layouts_filters, "only matrices whose name contains one of these texts");
+  unsigned layouts_threads = 1;
+  layouts->add_option("--threads", layouts_threads, "that weft runs on")->check(CLI::PositiveNumber);
   std::uint64_t calls = 1'000'000;
   std::uint64_t kernels = 10'000;
   engine->add_option("--calls", calls, "evaluations from 8 threads")->check(CLI::PositiveNumber);
@@ -97,6 +104,7 @@ int main(int argc, char** argv) {
   if (read->parsed()) return weft::bench::read_speed(file);
   if (wake->parsed()) return weft::bench::wake();
   if (loops->parsed()) return weft::bench::hosts(loops_data, loops_only);
+  if (layouts->parsed()) return weft::bench::compare_layouts(layouts_data, layouts_filters, layouts_threads);
   if (engine->parsed()) return weft::bench::engine_figures(calls, kernels);
   if (startup->parsed())
     return weft::bench::startup((std::filesystem::read_symlink("/proc/self/exe").parent_path() / "weft").string());

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace weft::bench {
 
@@ -25,5 +26,10 @@ int engine_figures(std::uint64_t calls, std::uint64_t kernels);
 /// layout; on 1 and 2 threads. With `data`, breadth-first search over notredame_www beside a hand-written one. Exit status.
 /// `only`: threads or pieces.
 int hosts(const std::string& data, const std::string& only);
+
+/// Layouts of matrices, each pinned, by weft and by hand, beside the one that weft chooses for 1000 calls: SpMV, and SpMM of 32
+/// columns. Then a sparse vector as planned for one call beside every way to look it up. With `data`, of the matrices there.
+/// Hand-written kernels run on one thread. Exit status.
+int compare_layouts(const std::string& data, const std::vector<std::string>& filters, unsigned threads);
 
 }  // namespace weft::bench

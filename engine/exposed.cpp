@@ -75,9 +75,9 @@ std::optional<Tensor> window(const Tensor& levels, const std::vector<ModePart>& 
   return strided_view(levels, extents, distances);
 }
 
-/// Its elements, with zeros around them as far as the parts reach.
+/// Its elements, with zeros around them as far as the parts reach; in the memory of `spare` where that has such zeros already.
 Expected<ReadOperand> read_dense(const Tensor& given, const ExposedTensor& exposed, const std::vector<std::uint64_t>& extents,
-                                 const Resources& resources, const std::string& name) {
+                                 const Resources& resources, const std::string& name, const Tensor& spare) {
   Format format = dense_format(given.order(), given.format().scalar);
   format.mode_order.clear();
   std::vector<std::uint64_t> covered(given.order(), 1);
@@ -96,7 +96,8 @@ Expected<ReadOperand> read_dense(const Tensor& given, const ExposedTensor& expos
   }
   if (exposed.reach.empty() && covered == given.extents())
     return ReadOperand{dense_view(given, exposed.parts, extents), given, true, LayoutOrigin::given};
-  auto padded = dense_zeros(covered, std::move(format), resources, name);
+  const bool again = spare.order() > 0 && spare.format() == format && spare.extents() == covered;
+  auto padded = again ? Expected<Tensor>(spare) : dense_zeros(covered, std::move(format), resources, name);
   if (!padded) return std::unexpected(padded.error());
   const std::vector<std::uint64_t> distances = strides_by_mode(*padded);
   const auto place = [&](const std::vector<std::uint64_t>& coordinates) {
@@ -104,7 +105,8 @@ Expected<ReadOperand> read_dense(const Tensor& given, const ExposedTensor& expos
   };
   const Tensor inside = strided_view(*padded, given.extents(), distances, place(before));
   if (auto written = write_dense(given, inside, resources, name); !written) return std::unexpected(written.error());
-  return ReadOperand{dense_view(*padded, exposed.parts, extents, place(first)), {}, false, LayoutOrigin::made};
+  Tensor view = dense_view(*padded, exposed.parts, extents, place(first));
+  return ReadOperand{std::move(view), std::move(*padded), false, LayoutOrigin::made};
 }
 
 /// 0, 1, … below every position above.
@@ -268,7 +270,7 @@ Format format_handed_over(const Exposure& exposure, const Schedule& schedule, co
 }
 
 Expected<ReadOperand> read_operand(const Exposure& exposure, TensorId operand, const Tensor& given, bool changes,
-                                   const Resources& resources) {
+                                   const Resources& resources, const Tensor& spare) {
   const ExposedTensor& exposed = exposure.tensors[operand];
   const std::string& name = exposure.given.tensors[operand].name;
   if (!exposed.read_in) return ReadOperand{given, given, true, LayoutOrigin::given};
@@ -277,10 +279,10 @@ Expected<ReadOperand> read_operand(const Exposure& exposure, TensorId operand, c
   const bool dense = std::ranges::all_of(wanted.levels, [](const Level& level) { return is_dense(level.kind); });
   const std::vector<std::uint64_t>& extents = exposure.network.tensors[operand].extents;
   if (dense && given.format().all_dense() && !given.format().layout && (!exposed.reach.empty() || side_by_side(exposed.parts)))
-    return read_dense(given, exposed, extents, resources, name);
+    return read_dense(given, exposed, extents, resources, name, spare);
   if (!exposed.reach.empty()) {
     const auto elements = laid_out(given, wanted, changes, resources, name);
-    return elements ? read_dense(elements->tensor, exposed, extents, resources, name) : std::unexpected(elements.error());
+    return elements ? read_dense(elements->tensor, exposed, extents, resources, name, spare) : std::unexpected(elements.error());
   }
   // Widths of positions and coordinates are those that the data need.
   const bool same = given.format().text() == wanted.text();
@@ -352,7 +354,8 @@ Expected<std::optional<std::string>> ExposedOperands::take(const Exposure& expos
       const Known& before = known->second;
       if (before.pattern == now.pattern && before.values == now.values && before.version == now.version) continue;
     }
-    auto read = read_operand(exposure, operand, tensor, host.changing.contains(declared.name), resources);
+    const Tensor spare = known == known_.end() ? Tensor() : known->second.stored;
+    auto read = read_operand(exposure, operand, tensor, host.changing.contains(declared.name), resources, spare);
     if (!read) return std::unexpected(read.error());
     if (read->tensor.extents() != exposure.network.tensors[operand].extents)
       return std::optional(fmt::format("{} has other numbers of slots", declared.name));

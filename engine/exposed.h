@@ -32,9 +32,10 @@ struct ReadOperand {
   bool as_given = false;
   LayoutOrigin origin = LayoutOrigin::given;
 };
-/// `changes`: values change from one run to the next. Errors as of laid_out().
+/// `changes`: values change from one run to the next. `spare`: what was stored before, which nobody reads any more, of an operand of
+/// the same place; it may be written to. Errors as of laid_out().
 Expected<ReadOperand> read_operand(const Exposure& exposure, TensorId operand, const Tensor& given, bool changes,
-                                   const Resources& resources);
+                                   const Resources& resources, const Tensor& spare = {});
 
 /// A result of the planned network in the format that format_handed_over() tells. Resource error, cancelled, or an entry that has
 /// no place in a layout.

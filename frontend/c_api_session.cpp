@@ -96,6 +96,10 @@ int32_t weft_request_set_prove(weft_request* request, int32_t prove, weft_error*
   return setting_flag(request, "request", &EvaluateOptions::prove, prove, error);
 }
 
+int32_t weft_request_set_choose_layouts(weft_request* request, int32_t choose, weft_error** error) {
+  return setting_flag(request, "request", &EvaluateOptions::choose_layouts, choose, error);
+}
+
 int32_t weft_request_set_calls(weft_request* request, double calls, weft_error** error) {
   return setting(request, "request", error, [&]() -> Expected<void> {
     if (!(calls >= 1) || std::isinf(calls)) return input_error(fmt::format("{} expected calls: a number from 1 on is possible", calls));

@@ -24,13 +24,13 @@ void append_number(std::string& key, Number number) {
 // The bindings name every member: a new one does not compile before it is decided here whether kernels depend on it.
 void append_options(std::string& key, const CompileOptions& options, const Resources& resources) {
   const auto& [formats, patterns, results, tree, schedule, schedule_name, objective, unfused, prove, calls, specialize, changing,
-               changing_patterns, assume_finite, assume_all_finite, scaled, strided] = options;
+               changing_patterns, assume_finite, assume_all_finite, scaled, strided, choose_layouts] = options;
   // Proofs go as far as the memory that is left allows.
   if (prove && resources.memory.limit() != Memory::unlimited)
     append_number(key, std::bit_floor(resources.memory.limit() - std::min(resources.memory.limit(), resources.memory.used())));
   append_number(key, calls);
   key += static_cast<char>(specialize);
-  key += static_cast<char>((unfused ? 1 : 0) | (prove ? 2 : 0) | (assume_all_finite ? 4 : 0));
+  key += static_cast<char>((unfused ? 1 : 0) | (prove ? 2 : 0) | (assume_all_finite ? 4 : 0) | (choose_layouts ? 8 : 0));
   for (const std::string* text : {&tree, &schedule, &schedule_name, &objective}) append(key, *text);
   const auto append_names = [&](const std::vector<std::string>& names) {
     append_number(key, names.size());
@@ -67,7 +67,7 @@ KernelRequest::KernelRequest(std::string_view text, const Tensors& operands, con
   std::size_t sparse = 0;
   for (const auto& [name, tensor] : operands) sparse += tensor.format().all_dense() ? 0 : 1;
   const bool by_pattern = sparse > 1 || options.specialize == Specialization::baked || options.specialize == Specialization::automatic ||
-                          resources.memory.limit() != Memory::unlimited;
+                          options.choose_layouts || resources.memory.limit() != Memory::unlimited;
   for (const auto& [name, tensor] : operands) {
     append(key_, name);
     append_operand_key(key_, tensor, by_pattern, resources);

@@ -50,7 +50,7 @@ std::vector<std::string> read_names(ByteReader& from) {
 // the plan is not saved, for the plan is.
 void write(ByteWriter& to, const CompileOptions& options) {
   const auto& [formats, patterns, results, tree, schedule, schedule_name, objective, unfused, prove, calls, specialize, changing,
-               changing_patterns, assume_finite, assume_all_finite, scaled, strided] = options;
+               changing_patterns, assume_finite, assume_all_finite, scaled, strided, choose_layouts] = options;
   to.list(formats, [&](const auto& each) {
     to.text(each.first);
     write(to, each.second);

@@ -94,19 +94,38 @@ void copy_elements(const Tensor& tensor, const Tensor& result, Scaling scaling, 
                  from += at[l] * from_strides[l];
                  to += at[l] * to_strides[l];
                }
-               for (std::uint64_t n = begin; n < end; ++n) {
-                 if constexpr (plain) {
-                   stored[to] = static_cast<To>(given[from]);
+               // One row along the last level after the other; order 0 is one element.
+               const std::uint64_t last = order == 0 ? 1 : result.extent_of_level(order - 1);
+               const std::uint64_t from_step = order == 0 ? 1 : from_strides[order - 1];
+               const std::uint64_t to_step = order == 0 ? 1 : to_strides[order - 1];
+               for (std::uint64_t n = begin; n < end;) {
+                 const std::uint64_t length = order == 0 ? 1 : std::min(last - at[order - 1], end - n);
+                 if (plain && from_step == 1 && to_step == 1) {
+                   std::transform(&given[from], &given[from] + length, &stored[to], [](From value) { return static_cast<To>(value); });
                  } else {
-                   stored[to] = scaled(stored[to], given[from]);
+                   for (std::uint64_t each = 0; each < length; ++each) {  // numbers wrap where strides are negative
+                     To& target = stored[to + each * to_step];
+                     const From source = given[from + each * from_step];
+                     if constexpr (plain) {
+                       target = static_cast<To>(source);
+                     } else {
+                       target = scaled(target, source);
+                     }
+                   }
                  }
-                 for (std::size_t l = order; l-- > 0;) {
-                   from += from_strides[l];
-                   to += to_strides[l];
-                   if (++at[l] < result.extent_of_level(l)) break;
+                 n += length;
+                 if (order == 0) break;
+                 at[order - 1] += length;
+                 from += length * from_step;
+                 to += length * to_step;
+                 for (std::size_t l = order; l-- > 0 && at[l] == result.extent_of_level(l);) {
                    from -= from_strides[l] * at[l];
                    to -= to_strides[l] * at[l];
                    at[l] = 0;
+                   if (l == 0) break;
+                   ++at[l - 1];
+                   from += from_strides[l - 1];
+                   to += to_strides[l - 1];
                  }
                }
              });

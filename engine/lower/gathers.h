@@ -11,7 +11,8 @@ namespace weft {
 using FiberMeans = std::vector<std::vector<double>>;
 
 /// Marks the statements whose innermost loop is driven by the last level of one operand and sums products with elements of vectors into
-/// what the loop does not index: y(i) = M(i,j) * x(j). Only where fibers are long enough to fill a vector.
-Nest with_gathers(Nest nest, const FiberMeans& means);
+/// what the loop does not index: y(i) = M(i,j) * x(j). Only where fibers are long enough to fill a vector, and where a vector does not
+/// stay in the second cache: there one element after the other is faster.
+Nest with_gathers(Nest nest, const Network& network, const FiberMeans& means);
 
 }  // namespace weft

@@ -127,7 +127,7 @@ void add_patterns(LoweredNest& nest, const Network& network, const std::vector<s
 LoweredNest specialized(const Nest& given, const Network& network, const std::vector<bool>& finite,
                         const LoweringFacts& more) {
   if (more.grade == Specialization::generic) return lowered_generic(given, network, finite);
-  const Nest nest = with_gathers(with_flat_walks(given, more.runs), more.means);
+  const Nest nest = with_gathers(with_flat_walks(given, more.runs), network, more.means);
   LoweredNest result = lowered_with_rows(nest, network, finite);
   // A full level is no driver to the rule of presence, so that one more fact may prove less.
   LoweredNest full = result;

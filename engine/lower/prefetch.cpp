@@ -9,12 +9,13 @@ namespace weft {
 namespace {
 
 constexpr std::uint64_t mebibyte = 1 << 20;
-constexpr std::uint64_t l2_bytes = 1 * mebibyte;   // rows gathered from beyond it are worth a prefetch
 /// Rows that are written too: of 26 MB 0.68 of the time (transposed SpMM, 16 columns), of 1.6 to 3.7 MB up to 1.1 times.
 constexpr std::uint64_t written_bytes = 8 * mebibyte;
-constexpr std::uint64_t l3_bytes = 32 * mebibyte;  // and further ahead when they come from memory
+constexpr std::uint64_t l3_bytes = 32 * mebibyte;  // rows are fetched further ahead when they come from memory
 
-std::uint64_t bytes_of(const NestAccess& access, Scalar scalar, const Network& network) {
+}  // namespace
+
+std::uint64_t dense_bytes(const NestAccess& access, Scalar scalar, const Network& network) {
   std::uint64_t bytes = scalar_bytes(scalar);
   for (const IndexId index : access.indices) {
     const std::uint64_t extent = network.indices[index].extent;
@@ -24,8 +25,6 @@ std::uint64_t bytes_of(const NestAccess& access, Scalar scalar, const Network& n
   }
   return bytes;
 }
-
-}  // namespace
 
 std::uint32_t prefetch_distance(const Nest& nest, const Network& network, const std::vector<LocatedLevel>& bound, bool root) {
   std::uint64_t most = 0;
@@ -37,7 +36,7 @@ std::uint32_t prefetch_distance(const Nest& nest, const Network& network, const 
     if (storage.role != loop::Role::input && !scattered) continue;
     const std::vector<Level>& levels = storage.levels;
     const bool all_dense = std::ranges::all_of(levels, [](const Level& level) { return is_dense(level); });
-    const std::uint64_t bytes = bytes_of(*each.access, storage.scalar, network);
+    const std::uint64_t bytes = dense_bytes(*each.access, storage.scalar, network);
     if (all_dense && bytes > (scattered ? written_bytes : l2_bytes)) most = std::max(most, bytes);
     if (is_dense(levels[each.level]) && each.level + 1 < levels.size() && is_compressed(levels[each.level + 1].kind))
       gathers_rows = true;

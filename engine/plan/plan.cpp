@@ -183,7 +183,8 @@ class AssignmentPlanner {
     const bool opened = std::ranges::any_of(plan.schedule.tensors, &ScheduledTensor::opened);
     const bool beyond = std::ranges::any_of(plan.schedule.tensors, [](const ScheduledTensor& tensor) {
       const bool chained = std::ranges::any_of(tensor.format.levels, begins_chain, &Level::kind);
-      return tensor.role == TensorRole::operand && tensor.converted && (tensor.format.all_dense() || chained);
+      const bool marked = std::ranges::any_of(tensor.format.levels, has_gaps, &Level::kind);
+      return tensor.role == TensorRole::operand && tensor.converted && (tensor.format.all_dense() || chained || marked);
     });
     // What such a schedule takes less than the least without is beyond the claim, and no reason to claim less.
     plan.optimal = frontier.claim(plan.cost.ns, plan.schedule.tree, copied);

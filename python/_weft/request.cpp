@@ -31,6 +31,7 @@ constexpr std::pair<const char*, SetText> lists[] = {
 constexpr std::pair<const char*, SetFlag> flags[] = {
     {"unfused", weft_request_set_unfused}, {"prove", weft_request_set_prove}, {"plan_only", weft_request_set_plan_only},
     {"why", weft_request_set_why},         {"count", weft_request_set_count}, {"compile", weft_request_set_compile},
+    {"choose_layouts", weft_request_set_choose_layouts},
 };
 
 bool done(int32_t kind, const Failure& failure) {

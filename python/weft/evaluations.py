@@ -55,12 +55,16 @@ def evaluate(text, operands=None, /, *, out=None, format=None, results=None, tre
     return kernel._run(named, out)
 
 
-def compile(text, operands=None, /, *, format=None, results=None, tree=None, schedule=None, calls=1000, threads=None,
-            **named):
+def compile(text, operands=None, /, *, format=None, results=None, tree=None, schedule=None, calls=1000,
+            choose_layouts=False, threads=None, **named):
     """Compiles index notation for operands like these, to be called with any of the same orders.
 
     Arguments as of `weft.evaluate`; `calls` is how often the kernel is expected to run. threads: as of `weft.Engine`.
     The kernel may be called from many threads at once.
+
+    choose_layouts: matrices of weft's own (``weft.tensor(M, copy=True)``), which nobody changes, may be stored in blocks
+    or in strips of diagonals where that pays within `calls`; ``kernel.plan`` says so. Others that the kernel is called
+    with later are stored so too.
 
     >>> import weft, numpy as np
     >>> x, y = np.arange(4.0), np.empty(2)
@@ -72,18 +76,19 @@ def compile(text, operands=None, /, *, format=None, results=None, tree=None, sch
         named = {**operands, **named}
     if threads is not None:
         with _engines.options(threads=threads):
-            return compile(text, named, format=format, results=results, tree=tree, schedule=schedule, calls=calls)
+            return compile(text, named, format=format, results=results, tree=tree, schedule=schedule, calls=calls,
+                           choose_layouts=choose_layouts)
     if not isinstance(text, str):
         raise TypeError(f"an expression is a text, not {type(text).__name__}")
     _, named = _weft.signature(text, named)
-    return _compiled(_engines.current(), text, named, format, results, tree, schedule, calls)
+    return _compiled(_engines.current(), text, named, format, results, tree, schedule, calls, choose_layouts)
 
 
-def plan(text, operands=None, /, *, format=None, results=None, tree=None, schedule=None, calls=1, run=False, why=False,
-         prove=False, unfused=False, **named):
+def plan(text, operands=None, /, *, format=None, results=None, tree=None, schedule=None, calls=1, choose_layouts=False,
+         run=False, why=False, prove=False, unfused=False, **named):
     """How an expression would be evaluated over these operands, and why: a `weft.Plan`.
 
-    Arguments as of `weft.evaluate`. run: evaluates it once, so that measured times stand beside the estimated ones.
+    Arguments as of `weft.compile`. run: evaluates it once, so that measured times stand beside the estimated ones.
     why: also what each constraint costs. prove: plans until nothing cheaper can exist. unfused: the best plan that
     stores every intermediate.
 
@@ -98,7 +103,7 @@ def plan(text, operands=None, /, *, format=None, results=None, tree=None, schedu
     _, named = _weft.signature(text, named)
     request = _request(text, named, format, results, tree, schedule, calls)
     request.update(plan_only=not run, why=why or None, count=run or None, prove=prove or None, unfused=unfused or None,
-                   stages=["network", "tree", "schedule", "loops", "llvm", "asm"])
+                   choose_layouts=choose_layouts or None, stages=["network", "tree", "schedule", "loops", "llvm", "asm"])
     return Plan(_engines.current()._evaluate(text, named, request))
 
 
@@ -196,8 +201,9 @@ def _request(text, named, format, results, tree, schedule, calls):
             "calls": float(calls) if calls != 1 else None, "changing": changing}
 
 
-def _compiled(engine, text, named, format, results, tree, schedule, calls):
+def _compiled(engine, text, named, format, results, tree, schedule, calls, choose_layouts=False):
     request = _request(text, named, format, results, tree, schedule, calls)
+    request["choose_layouts"] = choose_layouts or None
     as_matrix = any(formats.is_matrix(operand) for operand in named.values())
     kernel = engine._compile(text, named, request, as_matrix)
     # A sparse matrix is delivered to scipy, whose rows are dense; a scipy operand of ours has them too.

@@ -38,10 +38,10 @@ std::string proof_of(Optimal optimal, bool beyond, const std::string& why_not) {
   const char* dearer = optimal == Optimal::all ? "tree, order of loops, fusion or conversion of sparse operands takes less"
                                         : "order of loops, fusion or conversion of sparse operands takes less with this tree";
   constexpr const char* tried =
-      "Without copies for lookups, levels opened in place, dense operands transposed and chains of levels, which were tried one "
-      "after the other";
+      "Without copies for lookups, levels opened in place or marked, dense operands transposed and chains of levels, which were tried "
+      "one after the other";
   return beyond ? fmt::format("{}, no {}", tried, dearer)
-                : fmt::format("No {}, as long as no fiber is copied for lookups and no levels are chained", dearer);
+                : fmt::format("No {}, as long as no fiber is copied for lookups and no levels are marked or chained", dearer);
 }
 
 std::string proof_of(Optimal optimal, bool beyond, std::optional<Why> why_not) {

@@ -19,9 +19,6 @@ struct EvaluateOptions : CompileOptions {
   bool count = false;                     ///< count iterations in a run of its own, before the timed ones
   bool compile = true;                    ///< false and not run: machine code only for stages that show it
   std::vector<std::string> stages;        ///< stage texts wanted in the report
-  /// Matrices may be stored in blocks where that pays within `calls`, as Report::explanation then says. No result
-  /// changes by it, but for the order of sums.
-  bool choose_layouts = false;
 };
 
 struct Evaluation {

@@ -33,6 +33,22 @@ std::vector<Product> products() {
           {"R(i) = T(i,j) * a(j)", "ds:0,1:f32", {{"i", "j"}, {"j"}}, {"i"}}};
 }
 
+/// Coordinates of the long index lie so far apart that vectors over it do not stay in the second cache.
+void spread_out(RandomNetwork& network, const std::string& index) {
+  constexpr std::uint64_t distance = 8000;
+  std::vector<bool> done(network.operands.size());
+  for (const RandomFactor& factor : network.factors) {
+    if (done[factor.operand]) continue;
+    done[factor.operand] = true;
+    RandomOperand& operand = network.operands[factor.operand];
+    for (std::size_t mode = 0; mode < factor.indices.size(); ++mode) {
+      if (factor.indices[mode] != index) continue;
+      operand.extents[mode] *= distance;
+      for (auto& [coordinates, value] : operand.entries) coordinates[mode] *= distance;
+    }
+  }
+}
+
 RandomNetwork drawn_network(Dice& dice) {
   const Product product = dice.pick(products());
   std::map<std::string, std::uint64_t> extents = {{"i", 3 + dice.below(9)}, {"j", 40 + dice.below(60)}, {"k", 2}};
@@ -57,6 +73,7 @@ RandomNetwork drawn_network(Dice& dice) {
     draw_entries(operand, sparse ? share : 100, dice);
     made.operands.push_back(operand);
   }
+  spread_out(made, product.format == "ds:1,0" ? "i" : "j");
   return made;
 }
 

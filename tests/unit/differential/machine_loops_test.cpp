@@ -134,7 +134,7 @@ TEST_CASE("innermost loops over rows use whole vectors, keep all in registers, a
 
 TEST_CASE("long rows of a matrix times a vector are gathered with AVX-512, and scalars with AVX2") {
   const Kernel kernel = {
-      "SpMV", "y(i) = T(i,j) * x(j)", {{"T", "sparse(2000x1500,nnz=60000)"}, {"x", "uniform(1500)"}}, "ds", "@vector",
+      "SpMV", "y(i) = T(i,j) * x(j)", {{"T", "sparse(2000x150000,nnz=60000)"}, {"x", "uniform(150000)"}}, "ds", "@vector",
       "for j"};
   for (const unsigned bits : targets()) {
     CAPTURE(bits);

@@ -12,7 +12,7 @@ using namespace weft::test;
 
 namespace {
 
-Case product_with_vector(const std::string& format, std::uint64_t columns = 50) {
+Case product_with_vector(const std::string& format, std::uint64_t columns = 200'000) {
   Case given;
   given.extents = {{'i', 3}, {'j', columns}};
   given.factors = {"M ij", "x j"};
@@ -32,6 +32,8 @@ TEST_CASE("sums of long fibers are vectors") {
   CHECK_FALSE(has(program_with_means(given, {}), "@vector"));
   CHECK_FALSE(has(program_with_means(given, {0, 20}), "extent("));  // any matrix may come
   CHECK_FALSE(has(program_with_means(product_with_vector("uq:0,1"), {3, 20}), "@vector"));
+  // The vector stays in the second cache.
+  CHECK_FALSE(has(program_with_means(product_with_vector("ds:0,1", 100'000), {0, 20}), "@vector"));
 }
 
 TEST_CASE("what is gathered is not fetched ahead") {

@@ -223,6 +223,7 @@ TEST_CASE("faults: C, statistics and kernels") {
     GOOD(weft_request_set_tree(request, "(M * x)", error));
     GOOD(weft_request_set_objective(request, "time", error));
     GOOD(weft_request_set_calls(request, 10, error));
+    GOOD(weft_request_set_choose_layouts(request, 1, error));
     GOOD(weft_request_set_specialization(request, "profiled", error));
     const weft_statistics* figures[] = {counted, of_x};
     GOOD(weft_engine_compile_for(engine, product, 2, names, figures, request, for_figures.place(), error));

@@ -6,6 +6,7 @@
 
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/space/mark_arrays.h"
+#include "runtime/level_traits.h"
 #include "unit/plan/joint_schedules.h"
 #include "unit/plan/stretched.h"
 
@@ -18,6 +19,13 @@ namespace {
 
 constexpr double accuracy = 1e-9;
 constexpr unsigned seeds = scaled(40);
+
+/// An operand is marked so that it may be looked up, which the joint schedules that are looked at do not have.
+bool has_marks(const Schedule& schedule) {
+  return std::ranges::any_of(schedule.tensors, [](const ScheduledTensor& tensor) {
+    return tensor.role == TensorRole::operand && tensor.converted && std::ranges::any_of(tensor.format.levels, has_gaps, &Level::kind);
+  });
+}
 
 bool has_mark_arrays(const Schedule& schedule) {
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
@@ -47,7 +55,7 @@ TEST_CASE("several assignments are planned as cheaply as the cheapest of all the
     // for.
     const bool nearly = is_stretched(seed) && found->optimal != Optimal::all;
     CHECK(found->cost.ns <= least * (1 + (nearly ? 1e-6 : accuracy)));
-    if (!has_mark_arrays(found->schedule)) CHECK(found->cost.ns >= least * (1 - accuracy));
+    if (!has_mark_arrays(found->schedule) && !has_marks(found->schedule)) CHECK(found->cost.ns >= least * (1 - accuracy));
     proven += found->optimal == Optimal::all ? 1 : 0;
     for (const ScheduledTensor& tensor : found->schedule.tensors) {
       copied += tensor.role == TensorRole::operand && tensor.converted ? 1 : 0;

@@ -87,4 +87,26 @@ TEST_CASE("what is no opening is refused by name") {
   CHECK(legal.error().message.find("C cannot be opened from ss:0,1 to ds:1,0") != std::string::npos);
 }
 
+TEST_CASE("an operand that is searched for what another has is marked, if only for one call") {
+  const auto searched = [](std::uint64_t extent, const std::string& entries) {
+    return problem("B:ij:ss:400000 x:j:s:" + entries + " -> i", {{'i', 15'000}, {'j', extent}});
+  };
+  const auto layout_of_x = [](const OwnedProblem& given) {
+    for (const ScheduledTensor& tensor : planned(given).schedule.tensors) {
+      if (tensor.name == "x") return tensor.format.text();
+    }
+    return std::string();
+  };
+  CHECK(layout_of_x(searched(15'000, "770")) == "b:0");
+  CHECK(layout_of_x(searched(15'000, "12")) == "b:0");
+  // Clearing a place for every coordinate would take longer.
+  CHECK(layout_of_x(searched(std::uint64_t{1} << 40, "770")) == "s:0");
+  OwnedProblem pinned = searched(15'000, "770");
+  for (OperandFacts& operand : pinned.operands) operand.pinned = true;
+  CHECK(layout_of_x(pinned) == "s:0");
+  const Plan found = planned(searched(15'000, "770"));
+  CHECK(found.cost.conversion_ns > 770 * Machine{}.convert_entry);
+  CHECK(found.proof.find("marked") != std::string::npos);
+}
+
 }  // namespace weft::plan_test::open_layouts_test
