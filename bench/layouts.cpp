@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t wide = 32;        // columns of X
 constexpr double most_places = 8;         // per entry: layouts that take more are not made
-constexpr double calls = 1000;
+constexpr double usual_calls = 1000;
 
 const std::vector<std::string> layouts = {"csr",       "bcsr(2,1)", "bcsr(2,2)", "bcsr(3,1)", "bcsr(3,3)", "bcsr(4,1)",
                                           "bcsr(4,4)", "bcsr(8,8)", "dia(8)",    "dia(16)",   "dia(64)"};
@@ -30,32 +30,57 @@ Expected<Engine> engine_of(unsigned threads) {
   return Engine::create(options);
 }
 
-/// A kernel with operands and memory for y, again and again.
+/// Milliseconds of a run by the median of rounds in which each goes several times in a row: what it reads is in the caches as far as it
+/// fits there.
+std::vector<double> in_turn(const std::vector<std::function<void()>>& runs, double seconds) {
+  constexpr int in_a_row = 8;
+  std::vector<std::function<void()>> rows;
+  std::vector<std::vector<double>> times(runs.size());
+  for (std::size_t n = 0; n < runs.size(); ++n) {
+    rows.push_back([&, n] {
+      runs[n]();
+      times[n].push_back(time_ms([&] {
+                           for (int run = 0; run < in_a_row; ++run) runs[n]();
+                         }) /
+                         in_a_row);
+    });
+  }
+  (void)interleaved(rows, seconds);
+  std::vector<double> medians;
+  for (std::vector<double>& each : times) {
+    std::ranges::sort(each);
+    medians.push_back(each[each.size() / 2]);
+  }
+  return medians;
+}
+
+/// A kernel with operands, again and again.
 struct Bound {
   Kernel kernel;
   Bindings bindings;
-  std::vector<double> y;
+  Tensor y;          ///< of the last run
   std::string told;  ///< what was chosen
 
   Expected<void> run() {
+    y = Tensor();  // its memory is the next one's
     const auto results = kernel.run(bindings);
-    return results ? Expected<void>() : std::unexpected(results.error());
+    if (!results) return std::unexpected(results.error());
+    y = results->begin()->second;
+    return {};
+  }
+  std::vector<double> values() const {
+    const Tensor plain = *convert(y, dense_format(y.order()), Resources(), "y");
+    const auto stored = plain.values().as<const double>();
+    return {stored.begin(), stored.end()};
   }
 };
 
-Expected<std::unique_ptr<Bound>> bound(const Engine& engine, const std::string& text, const Tensors& operands, const CompileOptions& options,
-                                       const std::vector<std::uint64_t>& extents) {
+Expected<std::unique_ptr<Bound>> bound(const Engine& engine, const std::string& text, const Tensors& operands, const CompileOptions& options) {
   auto kernel = engine.compile(text, operands, options);
   if (!kernel) return std::unexpected(kernel.error());
   auto made = std::make_unique<Bound>();
   made->kernel = std::move(*kernel);
   for (const auto& [name, tensor] : operands) made->bindings.set(name, tensor);
-  std::uint64_t size = 1;
-  for (const std::uint64_t extent : extents) size *= extent;
-  made->y.assign(size, std::nan(""));
-  const auto memory = borrow_dense(extents, made->y);
-  if (!memory) return std::unexpected(memory.error());
-  made->bindings.output("y", *memory);
   const std::string& explanation = made->kernel.report().explanation;
   if (const auto at = explanation.find("B is stored in "); at != std::string::npos)
     made->told = explanation.substr(at, explanation.find_first_of(",;\n", at) - at);
@@ -94,14 +119,14 @@ Expected<void> measure(const Engine& engine, const std::string& name, const Tens
     auto stored = convert(matrix, *format, resources, "B");
     if (!stored) return std::unexpected(stored.error());
     CompileOptions options;
-    options.calls = calls;
+    options.calls = usual_calls;
     options.formats["B"] = *format;
-    auto made = bound(engine, text, {{"B", *stored}, {"x", *x}}, options, one ? std::vector{rows} : std::vector{rows, columns});
+    auto made = bound(engine, text, {{"B", *stored}, {"x", *x}}, options);
     if (!made) return std::unexpected(made.error());
-    if (!kernels.empty() && (*made)->y != kernels.front()->y) return internal_error(fmt::format("{} of {} is wrong", layout, name));
+    if (!kernels.empty() && (*made)->values() != kernels.front()->values()) return internal_error(fmt::format("{} of {} is wrong", layout, name));
     if (const auto hand = by_hand(*stored, layout, columns)) {
       (*hand)(padded, y);
-      if (y != (*made)->y) return internal_error(fmt::format("{} of {} by hand is another", layout, name));
+      if (y != (*made)->values()) return internal_error(fmt::format("{} of {} by hand is another", layout, name));
       hands.push_back([hand = *hand, &padded, &y] { hand(padded, y); });
       hand_runs.push_back(hands.size());
     } else {
@@ -112,11 +137,11 @@ Expected<void> measure(const Engine& engine, const std::string& name, const Tens
     kept.push_back(std::move(*stored));
   }
   CompileOptions free;
-  free.calls = calls;
+  free.calls = usual_calls;
   free.choose_layouts = true;
-  auto chosen = bound(engine, text, {{"B", matrix}, {"x", *x}}, free, one ? std::vector{rows} : std::vector{rows, columns});
+  auto chosen = bound(engine, text, {{"B", matrix}, {"x", *x}}, free);
   if (!chosen) return std::unexpected(chosen.error());
-  if ((*chosen)->y != kernels.front()->y) return internal_error(fmt::format("the chosen layout of {} is wrong", name));
+  if ((*chosen)->values() != kernels.front()->values()) return internal_error(fmt::format("the chosen layout of {} is wrong", name));
   kernels.push_back(std::move(*chosen));
   Expected<void> ran;
   for (const auto& kernel : kernels) {
@@ -125,19 +150,19 @@ Expected<void> measure(const Engine& engine, const std::string& name, const Tens
     });
   }
   runs.insert(runs.end(), hands.begin(), hands.end());
-  const std::vector<Timing> timings = interleaved(runs, 3);
+  const std::vector<double> timings = in_turn(runs, 2);
   if (!ran) return ran;
-  const double csr = timings.front().median();
+  const double csr = timings.front();
   double best = csr;
   for (std::size_t n = 0; n < names.size(); ++n) {
-    const double ms = timings[n].median();
+    const double ms = timings[n];
     best = std::min(best, ms);
-    const std::string hand = hand_runs[n] == 0 ? "" : fmt::format("{:9.4f} {:6.2f}", timings[kernels.size() + hand_runs[n] - 1].median(),
-                                                                  timings[kernels.size() + hand_runs[n] - 1].median() / ms);
+    const std::string hand = hand_runs[n] == 0 ? "" : fmt::format("{:9.4f} {:6.2f}", timings[kernels.size() + hand_runs[n] - 1],
+                                                                  timings[kernels.size() + hand_runs[n] - 1] / ms);
     fmt::print("{:<22} {:<5} {:<10} {:5.2f} {:9.4f} {:6.2f} {}\n", name, one ? "SpMV" : "SpMM", names[n], fill_of(*fills, names[n]), ms,
                csr / ms, hand);
   }
-  const double ms = timings[names.size()].median();
+  const double ms = timings[names.size()];
   fmt::print("{:<22} {:<5} {:<10} {:5} {:9.4f} {:6.2f} {:16} regret {:.2f}; {}\n", name, one ? "SpMV" : "SpMM", "chosen", "", ms, csr / ms,
              "", ms / best, kernels.back()->told.empty() ? "csr" : kernels.back()->told);
   std::fflush(stdout);
@@ -159,12 +184,15 @@ Expected<void> measure_lookups(const Engine& engine, const std::string& name, co
       std::vector<std::unique_ptr<Bound>> kernels;
       for (const std::string pinned : {"", "s", "b", "h", "d"}) {
         CompileOptions options;
+        options.calls = usual_calls;
         options.formats["B"] = *parse_format(order);
         options.formats["y"] = *parse_format("d");
-        if (!pinned.empty()) options.formats["x"] = *parse_format(pinned);
-        auto made = bound(engine, "y(i) = B(i,j) * x(j)", {{"B", *stored}, {"x", *x}}, options, {matrix.extents()[0]});
+        if (pinned.empty()) options.choose_layouts = true;
+        else
+          options.formats["x"] = *parse_format(pinned);
+        auto made = bound(engine, "y(i) = B(i,j) * x(j)", {{"B", *stored}, {"x", *x}}, options);
         if (!made) return std::unexpected(made.error());
-        if (!kernels.empty() && (*made)->y != kernels.front()->y) return internal_error(fmt::format("x as {} is wrong", pinned));
+        if (!kernels.empty() && (*made)->values() != kernels.front()->values()) return internal_error(fmt::format("x as {} is wrong", pinned));
         kernels.push_back(std::move(*made));
       }
       std::vector<std::function<void()>> runs;
@@ -174,12 +202,12 @@ Expected<void> measure_lookups(const Engine& engine, const std::string& name, co
           if (auto one_run = each->run(); !one_run) ran = one_run;
         });
       }
-      const std::vector<Timing> timings = interleaved(runs, 1);
+      const std::vector<double> timings = in_turn(runs, 0.5);
       if (!ran) return ran;
-      double best = timings[1].median();
-      for (const std::size_t n : {1, 2, 3, 4}) best = std::min(best, timings[n].median());
-      for (const Timing& timing : timings) line += fmt::format(" {:9.4f}", timing.median());
-      fmt::print("{} {:8.2f}\n", line, timings[0].median() / best);
+      double best = timings[1];
+      for (const std::size_t n : {1, 2, 3, 4}) best = std::min(best, timings[n]);
+      for (const double ms : timings) line += fmt::format(" {:9.4f}", ms);
+      fmt::print("{} {:8.2f}\n", line, timings[0] / best);
       std::fflush(stdout);
     }
   }

@@ -294,13 +294,19 @@ Expected<ReadOperand> read_operand(const Exposure& exposure, TensorId operand, c
   return ReadOperand{std::move(*levels), std::move(stored->tensor), same, stored->origin};
 }
 
+std::optional<Tensor> dense_as_given(const Exposure& exposure, TensorId result, const Tensor& computed) {
+  const std::vector<ModePart>& parts = exposure.tensors[result].parts;
+  if (!computed.format().all_dense() || computed.format().layout) return std::nullopt;
+  return parts.empty() ? std::optional(computed) : window(computed, parts, exposure.given.tensors[result].extents);
+}
+
 Expected<Tensor> handed_over(const Exposure& exposure, TensorId result, const Tensor& computed, const Format& format,
                              const Resources& resources) {
   const ExposedTensor& exposed = exposure.tensors[result];
   const TensorDeclaration& declared = exposure.given.tensors[result];
   if (exposed.parts.empty())
     return computed.format().text() == format.text() ? Expected<Tensor>(computed) : convert(computed, format, resources, declared.name);
-  const auto shown = computed.format().all_dense() && !format.layout ? window(computed, exposed.parts, declared.extents) : std::nullopt;
+  const auto shown = format.layout ? std::nullopt : dense_as_given(exposure, result, computed);
   if (shown) {
     const bool packed = format.all_dense() && format.scalar == computed.format().scalar && is_packed(*shown, format);
     return packed ? Expected<Tensor>(packed_view(*shown, format)) : convert(*shown, format, resources, declared.name);

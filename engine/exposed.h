@@ -37,6 +37,9 @@ struct ReadOperand {
 Expected<ReadOperand> read_operand(const Exposure& exposure, TensorId operand, const Tensor& given, bool changes,
                                    const Resources& resources, const Tensor& spare = {});
 
+/// A dense result of the planned network as the given one has it, over the same elements; nothing where these do not lie so.
+std::optional<Tensor> dense_as_given(const Exposure& exposure, TensorId result, const Tensor& computed);
+
 /// A result of the planned network in the format that format_handed_over() tells. Resource error, cancelled, or an entry that has
 /// no place in a layout.
 Expected<Tensor> handed_over(const Exposure& exposure, TensorId result, const Tensor& computed, const Format& format,

@@ -39,6 +39,14 @@ Expected<std::map<std::string, HostOutput>> taken_outputs(const Exposure& exposu
   return taken;
 }
 
+/// Into memory of the host, unless that was done before in this run.
+Expected<void> write_once(const Tensor& result, HostOutput& output, bool written, const Resources& resources, const std::string& name) {
+  if (written) return {};
+  if (auto done = write_dense(result, output.memory, resources, name, output.scaling); !done) return done;
+  output.memory.values_changed();
+  return {};
+}
+
 }  // namespace
 
 Expected<BoundNetwork> CompiledNetwork::bind(const std::map<std::string, Tensor>& operands, const Resources& resources,
@@ -104,23 +112,26 @@ Expected<std::map<std::string, Tensor>> BoundNetwork::results() {
     if (scheduled.role != TensorRole::result) continue;
     Tensor& result = results->at(scheduled.name);
     if (const auto known = state.given_results.find(scheduled.name); known != state.given_results.end()) {
-      const auto memory = state.exposed_outputs.find(scheduled.name);
-      result = memory == state.exposed_outputs.end() ? known->second : memory->second.memory;
+      const auto output = state.exposed_outputs.find(scheduled.name);
+      result = output == state.exposed_outputs.end() ? known->second : output->second.memory;
       continue;
     }
     const Format format = format_handed_over(exposure, state.kernel->plan.schedule, scheduled, result.format(), state.given_formats);
+    const auto memory = state.exposed_outputs.find(scheduled.name);
+    const bool is_written = memory != state.exposed_outputs.end() && format.all_dense() && format.scalar == result.format().scalar;
+    if (const auto shown = is_written ? dense_as_given(exposure, scheduled.tensor, result) : std::nullopt) {
+      if (auto done = write_once(*shown, memory->second, written, state.resources, scheduled.name); !done) return std::unexpected(done.error());
+      result = memory->second.memory;
+      state.given_results[scheduled.name] = result;
+      continue;
+    }
     auto given = handed_over(exposure, scheduled.tensor, result, format, state.resources);
     if (!given) return std::unexpected(given.error());
     result = std::move(*given);
     state.given_results[scheduled.name] = result;
-    const auto output = state.exposed_outputs.find(scheduled.name);
-    if (output == state.exposed_outputs.end()) continue;
-    if (!written) {
-      const auto& [memory, scaling] = output->second;
-      if (auto done = write_dense(result, memory, state.resources, scheduled.name, scaling); !done) return std::unexpected(done.error());
-      output->second.memory.values_changed();
-    }
-    result = output->second.memory;
+    if (memory == state.exposed_outputs.end()) continue;
+    if (auto done = write_once(result, memory->second, written, state.resources, scheduled.name); !done) return std::unexpected(done.error());
+    result = memory->second.memory;
   }
   state.convert_ms += milliseconds_since(start);
   return results;

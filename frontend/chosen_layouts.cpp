@@ -13,7 +13,8 @@ namespace {
 constexpr double least_fill = 0.75;
 constexpr double least_strip_fill = 0.2;  ///< a vector of a strip is read as a whole, where entries of rows are read one by one
 constexpr double least_gain = 0.95;       ///< of the predicted time
-constexpr std::uint64_t least_entries = 4096;
+constexpr std::uint64_t least_entries = 4096;  ///< of a matrix
+constexpr double least_ns = 5e5;               ///< of all calls: planning again takes about as long
 
 /// Whether a place without an entry adds nothing to any result: they are dense, and zeros meet finite values alone.
 bool may_have_places(const Prepared& plain, const NamedFacts& operands, const std::string& name, const Threads& threads) {
@@ -26,19 +27,27 @@ bool may_have_places(const Prepared& plain, const NamedFacts& operands, const st
   });
 }
 
-/// What it takes to store the matrix in blocks, as conversions are priced.
+/// A layout that is worth pricing.
+struct LayoutCandidate {
+  Format format;
+  std::string words;
+  double conversion_ns = 0;  ///< once, as conversions are priced
+};
+
+/// What it takes to store the operand otherwise.
 double conversion_ns(const OperandFacts& operand, const Machine& machine) {
   return machine.convert_entry * static_cast<double>(operand.stored->nnz());
 }
 
+/// Whether the calls take longer than storing a sparse operand otherwise, and than looking for another layout.
 bool is_worth_a_look(const OperandFacts& operand, const Prepared& plain, double calls, const Machine& machine) {
-  if (operand.stored == nullptr || operand.format.layout || operand.format.all_dense() || operand.stored->order() != 2) return false;
-  return operand.stored->nnz() >= least_entries && calls * plain.plan.cost.ns > conversion_ns(operand, machine);
+  if (operand.stored == nullptr || operand.format.layout || operand.format.all_dense()) return false;
+  return calls * plain.plan.cost.ns > std::max(least_ns, conversion_ns(operand, machine));
 }
 
 /// The fullest groups of rows or columns, and the largest full blocks: the former gather least, the latter store least. And the strips
 /// of diagonals of the fewest vectors, a coordinate counted as one.
-std::vector<BlockFill> candidates(std::vector<BlockFill> fills) {
+std::vector<BlockFill> best_blocks(std::vector<BlockFill> fills) {
   constexpr double lanes = 8;
   std::vector<BlockFill> strips;
   std::ranges::copy_if(fills, std::back_inserter(strips), [](const BlockFill& each) { return each.diagonal && each.fill >= least_strip_fill; });
@@ -57,6 +66,28 @@ std::vector<BlockFill> candidates(std::vector<BlockFill> fills) {
   return chosen;
 }
 
+/// Blocks and strips of a matrix, for several calls; a vector that is looked up with a place for every coordinate.
+Expected<std::vector<LayoutCandidate>> candidates(const OperandFacts& operand, double calls, const Machine& machine,
+                                                  const Resources& resources) {
+  std::vector<LayoutCandidate> found;
+  const Tensor& stored = *operand.stored;
+  const double takes_ns = conversion_ns(operand, machine);
+  if (stored.order() == 1) {
+    const double bytes = static_cast<double>(stored.extents()[0]) * scalar_bytes(operand.format.scalar);
+    found.push_back({dense_format(1, operand.format.scalar), "a dense vector", takes_ns + bytes / machine.stream[3]});
+  }
+  if (stored.order() != 2 || calls <= 1 || stored.nnz() < least_entries) return found;
+  const auto fills = block_fills(stored, resources);
+  if (!fills) return std::unexpected(fills.error());
+  for (const BlockFill& block : best_blocks(*fills)) {
+    auto format = parse_format(block.layout());
+    if (!format) return std::unexpected(format.error());
+    format->scalar = operand.format.scalar;
+    found.push_back({std::move(*format), fmt::format("{}, {:.0f} % full", block.words(), 100 * block.fill), takes_ns});
+  }
+  return found;
+}
+
 }  // namespace
 
 Expected<ChosenLayouts> chosen_layouts(const PlannedRequest& request,
@@ -64,7 +95,7 @@ Expected<ChosenLayouts> chosen_layouts(const PlannedRequest& request,
   const auto& [engine, machine, operands, options, plain] = request;
   ChosenLayouts best{options, {}, {}};
   const bool free = options.schedule.empty() && options.objective.empty() && !options.unfused && !options.prove;
-  if (!free || options.calls <= 1 || engine.strict_fp || plain.exposure) return best;
+  if (!free || engine.strict_fp || plain.exposure) return best;
   double ns = plain.plan.cost.ns;
   for (const auto& [name, operand] : operands) {
     const bool used = plain.report.operands.contains(name);
@@ -72,23 +103,20 @@ Expected<ChosenLayouts> chosen_layouts(const PlannedRequest& request,
     const bool changes = std::ranges::find(options.changing, name) != options.changing.end() ||
                          std::ranges::find(options.changing_patterns, name) != options.changing_patterns.end();
     if (changes || options.formats.contains(name) || !may_have_places(plain, operands, name, engine.resources.threads)) continue;
-    const auto fills = block_fills(*operand.stored, engine.resources);
-    if (!fills) return std::unexpected(fills.error());
+    const auto others_tried = candidates(operand, options.calls, machine, engine.resources);
+    if (!others_tried) return std::unexpected(others_tried.error());
     std::string others;
     std::string winner;
-    for (const BlockFill& block : candidates(*fills)) {
+    for (const LayoutCandidate& candidate : *others_tried) {
       EvaluateOptions tried = best.options;
       tried.why = false;
-      auto format = parse_format(block.layout());
-      if (!format) return std::unexpected(format.error());
-      format->scalar = operand.format.scalar;
-      tried.formats[name] = *format;
+      tried.formats[name] = candidate.format;
       const auto planned = plan_with(tried);
       // Blocks that memory has no room for are none.
       if (!planned && planned.error().kind == ErrorKind::resource) continue;
       if (!planned) return std::unexpected(planned.error());
-      const double priced = planned->ns + conversion_ns(operand, machine) / options.calls;
-      const std::string told = fmt::format("{}, {:.0f} % full, {:.3g} us a call", block.words(), 100 * block.fill, priced * 1e-3);
+      const double priced = planned->ns + candidate.conversion_ns / options.calls;
+      const std::string told = fmt::format("{}, {:.3g} us a call", candidate.words, priced * 1e-3);
       if (priced > least_gain * ns) {
         others += "; not " + told;
         continue;
@@ -96,7 +124,7 @@ Expected<ChosenLayouts> chosen_layouts(const PlannedRequest& request,
       if (!winner.empty()) others += "; not " + winner;
       ns = priced;
       winner = told;
-      best.options.formats[name] = *format;
+      best.options.formats[name] = candidate.format;
       best.plan_cache = planned->plan_cache;
     }
     if (winner.empty()) continue;

@@ -194,3 +194,21 @@ def test_kernels_made_for_strided_arrays_take_all_others():
         kernel = weft.compile("y(j) = D(i,j) * x(i) * x(j)", D=made_for, x=x)
         for D in arrangements:
             assert np.array_equal(kernel(D=D, x=x), (a.T @ x) * x)
+
+
+def test_layouts_are_chosen_for_matrices_of_ones_own():
+    n = 5000
+    M = sp.diags([np.arange(n) % 5 + 1.0, np.arange(n) % 3 + 1.0, np.arange(n) % 7 + 1.0], [-40, 0, 41], shape=(n, n)).tocsr()
+    x = np.arange(n) % 11.0
+    own = weft.tensor(M, copy=True)
+    kernel = weft.compile(SPMV, M=own, x=x, calls=1e6, choose_layouts=True)
+    assert "M is stored in diagonals in strips of" in kernel.plan.report["explanation"]["search"][0]
+    for factor in (1, -2, 3):  # x changes in place, and is seen
+        x *= factor
+        assert np.array_equal(kernel(M=own, x=x), M @ x)
+    M.data *= 2
+    assert np.array_equal(kernel(M=M, x=x), M @ x)
+    # What somebody may change is read as it is.
+    borrowed = weft.compile(SPMV, M=M, x=x, calls=1e6, choose_layouts=True)
+    assert not any("is stored in" in line for line in borrowed.plan.report["explanation"]["search"])
+    assert "strips" in str(weft.plan(SPMV, M=own, x=x, calls=1e6, choose_layouts=True).report["explanation"])

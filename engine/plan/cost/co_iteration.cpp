@@ -38,13 +38,13 @@ double gaps_ns(const Machine& machine, LevelKind kind, double length, double ext
   return slots_of_fiber_ns * entered + slot_of_entry_ns * length + (ordered ? sorting : 0);
 }
 
-double probe_ns(LevelKind kind) {
+double probe_ns(const Machine& machine, LevelKind kind, double density) {
   constexpr double slot_ns = 6;  // the first slot may be another key's: a branch mispredict
   constexpr double bit_ns = 1;
   constexpr double workspace_ns = 1.5;
   switch (kind) {
     case LevelKind::hashed: return slot_ns;
-    case LevelKind::bitmap: return bit_ns;
+    case LevelKind::bitmap: return bit_ns + machine.branch_miss * std::min(density, 1 - density);
     case LevelKind::accumulator:
     case LevelKind::dense:
     case LevelKind::compressed:

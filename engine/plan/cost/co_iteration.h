@@ -34,8 +34,9 @@ struct CoIteration {
 double unforeseen_end(double length);
 /// Nanoseconds of a binary search in a fiber of this length.
 double search_ns(const Machine& machine, double length);
-/// Whether a table has an entry: a hashed or bitmap level of an operand, of any other kind a workspace.
-double probe_ns(LevelKind kind);
+/// Whether a table has an entry: a hashed or bitmap level of an operand, of any other kind a workspace. `density`: the share of
+/// coordinates that have one; a bit is a branch that is guessed wrong as often as the rarer case comes.
+double probe_ns(const Machine& machine, LevelKind kind, double density);
 /// Beside its entries, what driving a fiber of this length of a hashed or bitmap level of an operand takes; `ordered`:
 /// something needs the entries in order.
 double gaps_ns(const Machine& machine, LevelKind kind, double length, double extent, bool ordered);

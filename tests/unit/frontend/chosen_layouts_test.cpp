@@ -110,6 +110,48 @@ TEST_CASE("diagonals are stored in strips") {
   CHECK(chosen.y == plain.y);
 }
 
+TEST_CASE("hosts have layouts chosen, for matrices like those they compile for") {
+  const auto engine = Engine::create({});
+  REQUIRE(engine);
+  CompileOptions options;
+  options.calls = 1e6;
+  options.choose_layouts = true;
+  const Tensor x = vector(5000, 2);
+  const auto ran = [&](const Tensor& matrix, std::string_view chosen) {
+    const auto kernel = engine->compile("y(i) = B(i,j) * x(j)", {{"B", matrix}, {"x", x}}, options);
+    REQUIRE_MESSAGE(kernel, (kernel ? "" : kernel.error().message));
+    CHECK((kernel->report().explanation.find(chosen) != std::string::npos));
+    Bindings bindings;
+    bindings.set("B", matrix);
+    bindings.set("x", x);
+    const auto plain = engine->compile("y(i) = B(i,j) * x(j)", {{"B", matrix}, {"x", x}});
+    REQUIRE(plain);
+    for (const double last : {2.0, -3.0}) {
+      bindings.set("x", vector(5000, last));
+      const auto results = kernel->run(bindings);
+      REQUIRE_MESSAGE(results, (results ? "" : results.error().message));
+      const auto expected = plain->run(bindings);
+      REQUIRE(expected);
+      const auto y = *convert(results->at("y"), dense_format(1), Resources(), "y");
+      CHECK(std::ranges::equal(y.values().as<const double>(), expected->at("y").values().as<const double>()));
+    }
+  };
+  ran(diagonals(5000), "B is stored in diagonals in strips of ");
+  // As many entries in as many rows, elsewhere: what was chosen for the other matrix is not known for this one.
+  ran(blocks(5000, 1), "chosen by");
+  const std::uint64_t entries = diagonals(5000).nnz();
+  CHECK(entries > 24'000);
+}
+
+TEST_CASE("a sparse vector is made dense where that is cheaper than to look it up") {
+  const Tensor matrix = blocks(6000, 3);
+  const Tensor sparse = *convert(vector(6000, 2), *parse_format("s"), Resources(), "x");
+  const Evaluated plain = evaluated(matrix, sparse, 1e6, false);
+  const Evaluated chosen = evaluated(matrix, sparse, 1e6, true);
+  CHECK(chosen.explanation.find("x is stored in a dense vector") != std::string::npos);
+  CHECK(chosen.y == plain.y);
+}
+
 TEST_CASE("blocks are not chosen where a place without an entry could be seen") {
   const Tensor matrix = blocks(3000, 3);
   const Evaluated infinite = evaluated(matrix, vector(3000, std::numeric_limits<double>::infinity()), 1e6, true);
