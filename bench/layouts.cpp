@@ -75,7 +75,8 @@ struct Bound {
   }
 };
 
-Expected<std::unique_ptr<Bound>> bound(const Engine& engine, const std::string& text, const Tensors& operands, const CompileOptions& options) {
+Expected<std::unique_ptr<Bound>> bound(const Engine& engine, const std::string& text, const Tensors& operands,
+                                       const CompileOptions& options) {
   auto kernel = engine.compile(text, operands, options);
   if (!kernel) return std::unexpected(kernel.error());
   auto made = std::make_unique<Bound>();
@@ -123,7 +124,8 @@ Expected<void> measure(const Engine& engine, const std::string& name, const Tens
     options.formats["B"] = *format;
     auto made = bound(engine, text, {{"B", *stored}, {"x", *x}}, options);
     if (!made) return std::unexpected(made.error());
-    if (!kernels.empty() && (*made)->values() != kernels.front()->values()) return internal_error(fmt::format("{} of {} is wrong", layout, name));
+    if (!kernels.empty() && (*made)->values() != kernels.front()->values())
+      return internal_error(fmt::format("{} of {} is wrong", layout, name));
     if (const auto hand = by_hand(*stored, layout, columns)) {
       (*hand)(padded, y);
       if (y != (*made)->values()) return internal_error(fmt::format("{} of {} by hand is another", layout, name));
@@ -192,7 +194,8 @@ Expected<void> measure_lookups(const Engine& engine, const std::string& name, co
           options.formats["x"] = *parse_format(pinned);
         auto made = bound(engine, "y(i) = B(i,j) * x(j)", {{"B", *stored}, {"x", *x}}, options);
         if (!made) return std::unexpected(made.error());
-        if (!kernels.empty() && (*made)->values() != kernels.front()->values()) return internal_error(fmt::format("x as {} is wrong", pinned));
+        if (!kernels.empty() && (*made)->values() != kernels.front()->values())
+          return internal_error(fmt::format("x as {} is wrong", pinned));
         kernels.push_back(std::move(*made));
       }
       std::vector<std::function<void()>> runs;
@@ -218,14 +221,16 @@ Expected<void> measure_all(const std::string& directory, const std::vector<std::
   const auto engine = engine_of(threads);
   if (!engine) return std::unexpected(engine.error());
   Data data(directory, false);
-  const std::vector<std::string> matrices = {"matrix10k", "matrix100k", "nsjac", "bcsstk16", "lp_maros_r7", "szdmat", "copter2", "brack2",
-                                             "mdual", "cage10", "notredame_www", "kjv_verse_word", "maxwell_curl", "maxwell_grad", "lp_dfl001",
-                                             "lp_80bau3b", "lp_fit2d", "groebner_f855_aug", "basker1"};
-  fmt::print("{:<22} {:<5} {:<10} {:>5} {:>9} {:>6} {:>9} {:>6}\n", "matrix", "", "layout", "fill", "weft ms", "gain", "hand ms", "hand/weft");
+  const std::vector<std::string> matrices = {
+      "matrix10k", "matrix100k", "nsjac",    "bcsstk16",          "lp_maros_r7",    "szdmat",       "copter2",
+      "brack2",    "mdual",      "cage10",   "notredame_www",     "kjv_verse_word", "maxwell_curl", "maxwell_grad",
+      "lp_dfl001", "lp_80bau3b", "lp_fit2d", "groebner_f855_aug", "basker1"};
+  fmt::print("{:<22} {:<5} {:<10} {:>5} {:>9} {:>6} {:>9} {:>6}\n", "matrix", "", "layout", "fill", "weft ms", "gain", "hand ms",
+             "hand/weft");
   for (const bool lookups : {false, true}) {
     if (lookups) {
-      fmt::print("\n{:<22} {:<7} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>8}\n", "sparse x", "B", "density", "planned", "x s", "x b", "x h", "x d",
-                 "to best");
+      fmt::print("\n{:<22} {:<7} {:>8} {:>9} {:>9} {:>9} {:>9} {:>9} {:>8}\n", "sparse x", "B", "density", "planned", "x s", "x b", "x h",
+                 "x d", "to best");
     }
     for (const std::string& name : matrices) {
       if (!wanted(name, filters) || (!data.has(name) && !name.starts_with("matrix"))) continue;

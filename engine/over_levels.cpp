@@ -120,7 +120,8 @@ Expected<std::map<std::string, Tensor>> BoundNetwork::results() {
     const auto memory = state.exposed_outputs.find(scheduled.name);
     const bool is_written = memory != state.exposed_outputs.end() && format.all_dense() && format.scalar == result.format().scalar;
     if (const auto shown = is_written ? dense_as_given(exposure, scheduled.tensor, result) : std::nullopt) {
-      if (auto done = write_once(*shown, memory->second, written, state.resources, scheduled.name); !done) return std::unexpected(done.error());
+      if (auto done = write_once(*shown, memory->second, written, state.resources, scheduled.name); !done)
+        return std::unexpected(done.error());
       result = memory->second.memory;
       state.given_results[scheduled.name] = result;
       continue;
@@ -130,7 +131,8 @@ Expected<std::map<std::string, Tensor>> BoundNetwork::results() {
     result = std::move(*given);
     state.given_results[scheduled.name] = result;
     if (memory == state.exposed_outputs.end()) continue;
-    if (auto done = write_once(result, memory->second, written, state.resources, scheduled.name); !done) return std::unexpected(done.error());
+    if (auto done = write_once(result, memory->second, written, state.resources, scheduled.name); !done)
+      return std::unexpected(done.error());
     result = memory->second.memory;
   }
   state.convert_ms += milliseconds_since(start);

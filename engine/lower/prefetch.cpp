@@ -1,5 +1,6 @@
 #include "engine/lower/prefetch.h"
 
+#include "engine/lower/drains.h"
 #include "runtime/level_traits.h"
 
 #include <algorithm>

@@ -226,7 +226,8 @@ class Exposer {
       any_own = any_own || part->own;
       native.parts.push_back(*part);
     }
-    if (any_own && (network_.tensors[tensor].is_result || is_pattern(tensor) || extents.size() != layout.levels.size())) return std::nullopt;
+    if (any_own && (network_.tensors[tensor].is_result || is_pattern(tensor) || extents.size() != layout.levels.size()))
+      return std::nullopt;
     std::optional<Placement> placement;
     const std::vector<ModePart> parts = native.parts;
     for (std::uint32_t mode = 0; mode < layout.modes.size(); ++mode) {

@@ -61,7 +61,8 @@ bool CostModel::keeps_tile(Outside outside, IndexId index, std::size_t number) c
   const IndexSet tile = statement.target->indices() & rest;
   if (tile == 0 || (rest & (rest - 1)) == 0 || (rest & ~statement.few & ~tile) != 0) return false;
   const double row = std::ceil(combinations(rest & ~statement.few) * statement.target->scalar_bytes() / options_.machine.line_bytes);
-  return combinations(tile) * statement.target->scalar_bytes() <= register_bytes && row * combinations(rest & statement.few) <= written_parts;
+  return combinations(tile) * statement.target->scalar_bytes() <= register_bytes &&
+         row * combinations(rest & statement.few) <= written_parts;
 }
 
 double CostModel::products_that_wait(Outside outside, IndexId index, std::size_t number) const {
