@@ -50,7 +50,8 @@ bool is_worth_a_look(const OperandFacts& operand, const Prepared& plain, double 
 std::vector<BlockFill> best_blocks(std::vector<BlockFill> fills) {
   constexpr double lanes = 8;
   std::vector<BlockFill> strips;
-  std::ranges::copy_if(fills, std::back_inserter(strips), [](const BlockFill& each) { return each.diagonal && each.fill >= least_strip_fill; });
+  std::ranges::copy_if(fills, std::back_inserter(strips),
+                       [](const BlockFill& each) { return each.diagonal && each.fill >= least_strip_fill; });
   const auto vectors = [](const BlockFill& each) { return (1 + lanes / static_cast<double>(each.rows)) / each.fill; };
   std::erase_if(fills, [](const BlockFill& each) { return each.diagonal || each.fill < least_fill; });
   const auto places = [](const BlockFill& each) { return each.fill * each.fill * static_cast<double>(each.rows * each.columns); };

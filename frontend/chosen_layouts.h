@@ -24,9 +24,9 @@ struct PlannedRequest {
 };
 
 /// The options with layouts pinned, and in words why: of matrices blocks of which three quarters are full, at most two sizes, and strips of
-/// diagonals, of vectors a place for every coordinate; planned by `plan_with` and priced with their conversion divided by the calls. Without a reason where nothing is cheaper by a
-/// twentieth, where a result, or something between, is stored sparse, or where another operand is not finite: then places without an
-/// entry would change results.
+/// diagonals, of vectors a place for every coordinate; planned by `plan_with` and priced with their conversion divided by the calls.
+/// Without a reason where nothing is cheaper by a twentieth, where a result, or something between, is stored sparse, or where another
+/// operand is not finite: then places without an entry would change results.
 struct ChosenLayouts {
   EvaluateOptions options;
   std::string reason;

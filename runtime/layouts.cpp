@@ -293,7 +293,9 @@ Expected<LaidOut> laid_out(const Tensor& tensor, const Format& format, bool chan
     for (Level& level : packed.levels) level.strided = false;
     auto layout = laid_out(tensor, packed, changes, resources, name);
     if (!layout) return layout;
-    return guarded({"converting ", name}, [&]() -> Expected<LaidOut> { return LaidOut{with_strides(layout->tensor, format), layout->origin}; });
+    return guarded({"converting ", name}, [&]() -> Expected<LaidOut> {
+      return LaidOut{with_strides(layout->tensor, format), layout->origin};
+    });
   }
   return guarded({"converting ", name}, [&]() -> Expected<LaidOut> {
     if (TensorParts::value_facts(tensor) == nullptr || TensorParts::pattern_facts(tensor) == nullptr) {

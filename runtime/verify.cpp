@@ -84,7 +84,8 @@ class Verification {
       if (!format.all_dense()) return refuse("strided levels beside sparse ones");
       for (std::size_t l = 0; l < format.order(); ++l) {
         const bool side_by_side = l > 0 && l + 1 == format.order();
-        if (!format.levels[l].strided && !side_by_side) return refuse("strided and contiguous levels in one tensor, and not the last one alone");
+        if (!format.levels[l].strided && !side_by_side)
+          return refuse("strided and contiguous levels in one tensor, and not the last one alone");
         format.levels[l].strided = false;
       }
     }

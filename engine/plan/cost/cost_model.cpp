@@ -210,8 +210,11 @@ CostModel::Advance CostModel::advance(Outside outside, IndexId index, StatementR
     for (const AdvancedAccess& access : loop.advanced) {
       if (writers[access.factor] >= range.first && writers[access.factor] < number) continue;
       if (access.drives) {
-        participants.push_back({{static_cast<std::uint32_t>(number), access.factor, true, false}, access.length, access.table,
-                                probe_ns(options_.machine, access.kind, access.direct), gaps_ns(options_.machine, access.kind, access.length, extent(index), ordered)});
+        participants.push_back({{static_cast<std::uint32_t>(number), access.factor, true, false},
+                                access.length,
+                                access.table,
+                                probe_ns(options_.machine, access.kind, access.direct),
+                                gaps_ns(options_.machine, access.kind, access.length, extent(index), ordered)});
         participant_filters.push_back(access.first);
         all.ends += access.ends;
       }

@@ -318,7 +318,8 @@ AdvancedAccess StatementModels::advance(std::uint32_t number, std::size_t factor
       one.length = step.length;
       one.direct = extent(index) > 0 ? std::min(1.0, step.length / extent(index)) : 0;
     } else {
-      one.late_ns += step.is_table() ? probe_ns(options_.machine, step.kind, std::min(1.0, step.length / std::max(1.0, extent(index)))) : search_ns(options_.machine, step.length);
+      one.late_ns += step.is_table() ? probe_ns(options_.machine, step.kind, std::min(1.0, step.length / std::max(1.0, extent(index))))
+                                     : search_ns(options_.machine, step.length);
     }
   });
   if (one.drives && one.table == Table::none && !statement.ends_alone(access, bound)) one.ends = unforeseen_end(one.length);

@@ -196,7 +196,7 @@ class ScheduleParser {
     return line.wrong(error.message);
   }
 
-  // "sss:0,1,2 f64 [bits 32/64,…] [strided [rows]]"; order 0 is the scalar alone; rows lie side by side. Only workspaces have accumulators.
+  // "sss:0,1,2 f64 [bits 32/64,…] [strided [rows]]"; order 0 is the scalar alone. Only workspaces have accumulators.
   Expected<Format> parse_format_words(ScheduleLine& line, std::size_t order, bool workspace = false) {
     std::string text = order == 0 ? std::string() : line.take_until_blank();
     const std::string kinds = text.substr(0, text.find(':'));
