@@ -6,7 +6,7 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
-set(weft_parts runtime text network plan loop lower codegen jit cache engine frontend)
+set(weft_parts runtime text network prove plan loop lower codegen jit cache engine frontend)
 set(objects "")
 set(libraries "")
 foreach(part IN LISTS weft_parts)

@@ -39,7 +39,10 @@ Expected<void> info(const CommandOptions& options) {
   const auto tensor = load_operand(spec, *format, *resources, file, &facts);
   if (resources->progress) clear_progress();
   if (!tensor) return std::unexpected(tensor.error());
-  if (options.json) return write_text(*options.json, info_json(*tensor, file, resources->threads));
+  if (options.json) {
+    const auto layouts = smallest_blocks(*tensor, *resources);
+    return layouts ? write_text(*options.json, info_json(*tensor, file, resources->threads, *layouts)) : std::unexpected(layouts.error());
+  }
   if (options.quiet) return {};
   auto text = info_text(*tensor, file, *resources);
   if (!text) return std::unexpected(text.error());

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "engine/prove/proofs.h"
 #include "frontend/command.h"
 #include "frontend/json.h"
 #include "frontend/operand.h"
@@ -90,7 +91,52 @@ std::string extent_text(const Placement& placement, std::size_t l) {
   return unknown ? "as data have" : fmt::format("{}", placement.levels()[l].extent);
 }
 
-std::string layout_page(const Placement& placement, const std::string& given) {
+/// What the layout claims, and what Z3 says to it; nothing where there is no Z3.
+Expected<std::vector<Proof>> proofs_of(const Placement& placement) {
+  std::vector<Proof> proofs;
+  auto smt = Smt::create();
+  if (!smt && smt.error().kind == ErrorKind::unsupported) return proofs;
+  if (!smt) return std::unexpected(smt.error());
+  for (Claim& claim : layout_claims(placement)) {
+    auto proof = settled(std::move(claim), *smt);
+    if (!proof) return std::unexpected(proof.error());
+    proofs.push_back(std::move(*proof));
+  }
+  return proofs;
+}
+
+/// "proven: no coordinate has two places", "refuted: every place is a coordinate; (10,3) is none"
+std::string proof_text(const Proof& proof) {
+  std::string text = fmt::format("  {}: {}", word(proof.verdict), proof.claim.says);
+  if (proof.verdict == Verdict::refuted) text += fmt::format("; not {}", proof.counterexample);
+  return text + "\n";
+}
+
+/// Where what has to hold does not: the coordinates that clash.
+Expected<void> check_proofs(const std::vector<Proof>& proofs, const Layout& layout, std::span<const std::uint64_t> extents) {
+  for (const Proof& proof : proofs) {
+    if (!proof.claim.has_to_hold || proof.verdict != Verdict::refuted) continue;
+    return input_error(fmt::format("layout {} of a tensor of {}: {} does not hold for {}", layout.text(), fmt::join(extents, "x"),
+                                   proof.claim.says, proof.counterexample));
+  }
+  return {};
+}
+
+/// Why there is no placement: two coordinates that share their levels, however far apart, or what was said.
+Error not_placed(const Error& said, const Layout& layout, std::span<const std::uint64_t> extents) {
+  const bool empty = std::ranges::find(extents, std::uint64_t{0}) != extents.end();
+  if (said.kind != ErrorKind::input || empty || layout.modes.size() != extents.size()) return said;
+  auto smt = Smt::create();
+  if (!smt) return said;
+  const auto proof = settled(apart_claim(layout, extents), *smt);
+  if (!proof || proof->verdict != Verdict::refuted) return said;
+  Error error = said;
+  error.message = fmt::format("layout {} of a tensor of {} does not tell coordinates apart: {} share their levels", layout.text(),
+                              fmt::join(extents, "x"), proof->counterexample);
+  return error;
+}
+
+std::string layout_page(const Placement& placement, const std::string& given, const std::vector<Proof>& proofs) {
   const Layout& layout = placement.layout();
   std::string text = given == layout.text() ? given + "\n" : fmt::format("{}\n  is {}\n", given, layout.text());
   std::size_t width = 0;
@@ -103,10 +149,12 @@ std::string layout_page(const Placement& placement, const std::string& given) {
     text += properties.empty() ? "\n" : fmt::format("; {}\n", fmt::join(properties, "; "));
   }
   for (std::size_t mode = 0; mode < layout.modes.size(); ++mode) text += fmt::format("  {}\n", placement.inverse_text(mode));
-  return text + fmt::format("  places: {}\n", places_text(placement));
+  text += fmt::format("  places: {}\n", places_text(placement));
+  for (const Proof& proof : proofs) text += proof_text(proof);
+  return text;
 }
 
-Json layout_json(const Placement& placement, const std::string& given) {
+Json layout_json(const Placement& placement, const std::string& given, const std::vector<Proof>& proofs) {
   const Layout& layout = placement.layout();
   Json json;
   json["layout"] = layout.text();
@@ -129,6 +177,15 @@ Json layout_json(const Placement& placement, const std::string& given) {
   for (std::size_t mode = 0; mode < layout.modes.size(); ++mode) json["inverse"].push_back(placement.inverse_text(mode));
   json["total"] = placement.total();
   json["places"] = places_text(placement);
+  json["proofs"] = Json::array();
+  for (const Proof& proof : proofs) {
+    json["proofs"].push_back({{"kind", proof.claim.kind},
+                              {"claim", proof.claim.says},
+                              {"verdict", std::string(word(proof.verdict))},
+                              {"counterexample", proof.counterexample},
+                              {"query", proof.claim.query},
+                              {"ms", proof.ms}});
+  }
   return json;
 }
 
@@ -143,10 +200,14 @@ Expected<void> describe_layout(const CommandOptions& options) {
   }
   const auto extents = parse_shape(options.shape);
   if (!extents) return input_error(fmt::format("weft layout wants the extents of the modes: --shape 100x200, not '{}'", options.shape));
-  const auto placement = Placement::of(layout_of(*format), *extents, fmt::format("a tensor of {}", fmt::join(*extents, "x")));
-  if (!placement) return std::unexpected(placement.error());
-  if (options.json) return write_text(*options.json, layout_json(*placement, given).dump() + "\n");
-  return options.quiet ? Expected<void>() : write_text("", layout_page(*placement, given));
+  const Layout layout = layout_of(*format);
+  const auto placement = Placement::of(layout, *extents, fmt::format("a tensor of {}", fmt::join(*extents, "x")));
+  if (!placement) return std::unexpected(not_placed(placement.error(), layout, *extents));
+  const auto proofs = proofs_of(*placement);
+  if (!proofs) return std::unexpected(proofs.error());
+  if (auto holds = check_proofs(*proofs, layout, *extents); !holds) return holds;
+  if (options.json) return write_text(*options.json, layout_json(*placement, given, *proofs).dump() + "\n");
+  return options.quiet ? Expected<void>() : write_text("", layout_page(*placement, given, *proofs));
 }
 
 }  // namespace weft

@@ -116,25 +116,13 @@ std::string range_text(std::span<const T> values, Scalar scalar) {
   return fmt::format("values from {} to {}{}", value_text(least, scalar), value_text(most, scalar), more);
 }
 
-/// "  bcsr(3,3): 93 % full, 3.62 MB" for the blocks and strips of a matrix that take least memory, if not much more than it takes now.
+/// "  bcsr(3,3): 93 % full, 3.62 MB" for the blocks and strips of a matrix that take least memory.
 Expected<std::string> blocks_text(const Tensor& tensor, const Resources& resources) {
-  constexpr double most_bytes = 1.3;
-  constexpr std::size_t most_lines = 4;
-  const auto fills = block_fills(tensor, resources);
-  if (!fills) return std::unexpected(fills.error());
-  std::vector<std::pair<double, std::string>> lines;
-  for (const BlockFill& each : *fills) {
-    const double places = static_cast<double>(tensor.nnz()) / each.fill;
-    const double blocks = places / static_cast<double>(each.rows * each.columns);
-    const double rows = static_cast<double>(tensor.extents()[0]) / static_cast<double>(each.rows);
-    const double bytes = places * scalar_bytes(tensor.format().scalar) + 4 * (blocks + rows);
-    if (bytes > most_bytes * static_cast<double>(tensor.bytes())) continue;
-    lines.emplace_back(bytes, fmt::format("  {}: {:.0f} % full, {}\n", each.layout(), 100 * each.fill, bytes_text(bytes)));
-  }
-  std::ranges::sort(lines);
-  if (lines.size() > most_lines) lines.resize(most_lines);
+  const auto blocks = smallest_blocks(tensor, resources);
+  if (!blocks) return std::unexpected(blocks.error());
   std::string text;
-  for (const auto& [bytes, line] : lines) text += line;
+  for (const BlockFill& each : *blocks)
+    text += fmt::format("  {}: {:.0f} % full, {}\n", each.layout(), 100 * each.fill, bytes_text(each.bytes(tensor)));
   return text;
 }
 

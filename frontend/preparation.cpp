@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
+#include <memory>
 #include <set>
 
 #include "engine/exposed.h"
@@ -76,14 +78,15 @@ class Preparation {
  public:
   Preparation(const Pipeline& pipeline, const Machine& machine, const NamedFacts& operands,
               const EvaluateOptions& options, const Cancellation& cancellation, CodeFrom from,
-              const SavedNetwork* saved)
+              const SavedNetwork* saved, Exposing exposing = Exposing::all)
       : pipeline_(pipeline),
         machine_(machine),
         options_(options),
         operands_(operands),
         cancellation_(cancellation),
         from_(from),
-        saved_(saved) {}
+        saved_(saved),
+        exposing_(exposing) {}
 
   /// Up to the plan, and what it tells.
   Expected<void> plan(const RequestText& text, const std::vector<std::string>& names) {
@@ -242,7 +245,8 @@ class Preparation {
     }
     const std::vector<StoredAs> stored = stored_as(network, tensors, plan_options);
     std::optional<Exposure> exposure;
-    for (const Exposing exposing : {Exposing::all, Exposing::whole_blocks}) {
+    for (const Exposing exposing : {Exposing::all, Exposing::whole_blocks, Exposing::none}) {
+      if (exposing < exposing_) continue;
       exposure = exposed(network, stored, exposing);
       if (!exposure) return {};
       if (is_finite_beyond(*exposure)) break;
@@ -589,6 +593,7 @@ class Preparation {
   const Cancellation& cancellation_;
   CodeFrom from_;
   const SavedNetwork* saved_;  // null: it is compiled
+  Exposing exposing_;          // at most
   Tensors layouts_;  // of operands that come in another format than the one that is pinned
   std::vector<std::string> converted_;
   std::vector<std::string> met_;  // likewise, of operands that meet exposed levels
@@ -600,6 +605,51 @@ class Preparation {
   std::set<std::string> vouched_for_;  // operands that are said to be finite
   Prepared prepared_;
 };
+
+/// The plan over plain copies, and why it is the better one. Nothing where the levels of slots and diagonals, which are walked place by
+/// place, are worth their places, or are pinned.
+struct PlainPlan {
+  std::unique_ptr<Preparation> preparation;
+  std::string reason;
+};
+
+/// `plan`: makes the plan over plain copies.
+Expected<PlainPlan> plain_plan(const Prepared& levels, const NamedFacts& operands, const EvaluateOptions& options, const Machine& machine,
+                               const std::function<Expected<std::unique_ptr<Preparation>>()>& plan) {
+  constexpr double least_gain = 0.95;  // of the predicted time
+  if (!levels.exposure || !options.schedule.empty() || options.prove) return PlainPlan{};
+  double copies_ns = 0;
+  double calls = options.calls;
+  std::string names;
+  for (TensorId tensor = 0; tensor < levels.exposure->tensors.size(); ++tensor) {
+    if (std::ranges::none_of(levels.exposure->tensors[tensor].parts, &ModePart::own)) continue;
+    const std::string& name = levels.exposure->given.tensors[tensor].name;
+    const auto operand = operands.find(name);
+    if (operand == operands.end() || operand->second.stored == nullptr || options.formats.contains(name)) return PlainPlan{};
+    for (const auto* changing : {&options.changing, &options.changing_patterns})
+      if (std::ranges::find(*changing, name) != changing->end()) calls = 1;
+    copies_ns += machine.convert_entry * static_cast<double>(operand->second.stored->nnz());
+    names += (names.empty() ? "" : " and ") + name;
+  }
+  const double ns = levels.plan.cost.ns;
+  if (names.empty() || copies_ns >= calls * ns) return PlainPlan{};
+  auto plain = plan();
+  if (!plain && plain.error().kind == ErrorKind::resource) return PlainPlan{};
+  if (!plain) return std::unexpected(plain.error());
+  const double copied_ns = (*plain)->prepared().plan.cost.ns + copies_ns / calls;
+  if (copied_ns > least_gain * ns) return PlainPlan{};
+  return PlainPlan{std::move(*plain),
+                   fmt::format("{} is read through a plain copy, {:.3g} us a call, conversion included, instead of {:.3g} us", names,
+                               copied_ns * 1e-3, ns * 1e-3)};
+}
+
+/// A reason why, first among those of the search.
+void tell_reason(Report& report, const std::string& reason) {
+  report.explanation += reason + "\n";
+  Explanation explained = explanation_of(report);
+  explained.search.insert(explained.search.begin(), reason);
+  report.explained = std::make_shared<const Explanation>(std::move(explained));
+}
 
 }  // namespace
 
@@ -615,7 +665,20 @@ Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, con
                            const SavedNetwork* saved) {
   Preparation as_asked(pipeline, machine, operands, options, cancellation, from, saved);
   if (auto planned = as_asked.plan(text, names); !planned) return std::unexpected(planned.error());
-  if (!options.choose_layouts || from != CodeFrom::anywhere || saved != nullptr) return as_asked.finish();
+  if (from != CodeFrom::anywhere || saved != nullptr) return as_asked.finish();
+  const auto over_copies = [&]() -> Expected<std::unique_ptr<Preparation>> {
+    auto one = std::make_unique<Preparation>(pipeline, machine, operands, options, cancellation, from, nullptr, Exposing::none);
+    if (auto planned = one->plan(text, names); !planned) return std::unexpected(planned.error());
+    return one;
+  };
+  const auto plain = plain_plan(as_asked.prepared(), operands, options, machine, over_copies);
+  if (!plain) return std::unexpected(plain.error());
+  if (plain->preparation) {
+    auto prepared = plain->preparation->finish();
+    if (prepared) tell_reason(prepared->report, plain->reason);
+    return prepared;
+  }
+  if (!options.choose_layouts) return as_asked.finish();
   const auto plan_with = [&](const EvaluateOptions& tried) -> Expected<PricedPlan> {
     Preparation one(pipeline, machine, operands, tried, cancellation, from, nullptr);
     if (auto planned = one.plan(text, names); !planned) return std::unexpected(planned.error());
@@ -633,10 +696,7 @@ Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, con
   report.phases.plan += before.plan;
   report.phases.statistics += before.statistics;
   report.plan_cache = chosen->plan_cache;
-  report.explanation += chosen->reason + "\n";
-  Explanation explained = explanation_of(report);
-  explained.search.insert(explained.search.begin(), chosen->reason);
-  report.explained = std::make_shared<const Explanation>(std::move(explained));
+  tell_reason(report, chosen->reason);
   return prepared;
 }
 

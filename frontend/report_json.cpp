@@ -1,5 +1,7 @@
 #include "frontend/report_json.h"
 
+#include <cmath>
+
 #include "engine/plan/explain/explained.h"
 #include "frontend/json.h"
 #include "frontend/result_report.h"
@@ -167,7 +169,7 @@ double density(const Tensor& tensor) {
   return density;
 }
 
-std::string info_json(const Tensor& tensor, const std::string& file, const Threads& threads) {
+std::string info_json(const Tensor& tensor, const std::string& file, const Threads& threads, const std::vector<BlockFill>& layouts) {
   const Statistics& known = statistics(tensor, threads);
   Json json;
   json["weft"] = WEFT_VERSION;
@@ -199,6 +201,8 @@ std::string info_json(const Tensor& tensor, const std::string& file, const Threa
                               {"fiber_maximum", fibers.maximum},
                               {"fiber_spread", fibers.spread}});
   }
+  for (const BlockFill& each : layouts)
+    json["layouts"].push_back({{"layout", each.layout()}, {"fill", each.fill}, {"bytes", std::round(each.bytes(tensor))}});
   return text(json);
 }
 

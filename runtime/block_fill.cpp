@@ -7,6 +7,7 @@
 
 #include "runtime/indices.h"
 #include "runtime/level_traits.h"
+#include "runtime/scalar_traits.h"
 
 namespace weft {
 namespace {
@@ -40,6 +41,13 @@ std::uint64_t blocks_of(const Places& places, std::uint64_t high, std::vector<st
 }  // namespace
 
 std::string BlockFill::layout() const { return diagonal ? fmt::format("dia({})", rows) : fmt::format("bcsr({},{})", rows, columns); }
+
+double BlockFill::bytes(const Tensor& matrix) const {
+  const double places = static_cast<double>(matrix.nnz()) / fill;
+  const double blocks = places / static_cast<double>(rows * columns);
+  const double ends = static_cast<double>(matrix.extents()[0]) / static_cast<double>(rows);
+  return places * scalar_bytes(matrix.format().scalar) + 4 * (blocks + ends);
+}
 
 std::string BlockFill::words() const {
   return diagonal ? fmt::format("diagonals in strips of {}", rows) : fmt::format("blocks of {} by {}", rows, columns);
@@ -81,6 +89,17 @@ Expected<std::vector<BlockFill>> block_fills(const Tensor& tensor, const Resourc
     const std::uint64_t blocks = blocks_of(taken, high, last, [&](std::uint64_t row, std::uint64_t column) { return column + rows - row; });
     fills.push_back({high, 1, true, static_cast<double>(taken.size()) / static_cast<double>(blocks * high)});
   }
+  return fills;
+}
+
+Expected<std::vector<BlockFill>> smallest_blocks(const Tensor& tensor, const Resources& resources) {
+  constexpr double most_bytes = 1.3;
+  constexpr std::size_t most = 4;
+  auto fills = block_fills(tensor, resources);
+  if (!fills) return fills;
+  std::erase_if(*fills, [&](const BlockFill& each) { return each.bytes(tensor) > most_bytes * static_cast<double>(tensor.bytes()); });
+  std::ranges::stable_sort(*fills, {}, [&](const BlockFill& each) { return each.bytes(tensor); });
+  if (fills->size() > most) fills->resize(most);
   return fills;
 }
 

@@ -17,6 +17,8 @@ struct BlockFill {
 
   /// "bcsr(3,3)", "dia(8)"
   std::string layout() const;
+  /// What the matrix takes stored so: values, a coordinate of 32 bits for each block, and ends of rows of blocks.
+  double bytes(const Tensor& matrix) const;
   /// In words: "blocks of 3 by 3", "diagonals in strips of 8".
   std::string words() const;
 };
@@ -25,5 +27,8 @@ struct BlockFill {
 /// diagonal; from bands of 192 coordinates of the outer level, spread over the matrix, with some 65536 entries, or from all where it has
 /// no more. Nothing for tensors that are no matrices, that have no entries, or whose levels are not in order. Resource error.
 Expected<std::vector<BlockFill>> block_fills(const Tensor& tensor, const Resources& resources);
+
+/// Of these the few that take least memory, in this order, if not much more than the matrix takes now.
+Expected<std::vector<BlockFill>> smallest_blocks(const Tensor& tensor, const Resources& resources);
 
 }  // namespace weft

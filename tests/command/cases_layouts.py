@@ -24,6 +24,19 @@ def case_a_layout_is_explained(weft):
     require_equal(weft("layout", "csr", "--shape", "4x5", "--quiet").out, "", "quiet")
 
 
+def case_layouts_are_proven(weft):
+    report = json.loads(weft("layout", "bcsr(2,3,unaligned)", "--shape", "9x7", "--json").out)
+    verdicts = {proof["kind"]: proof["verdict"] for proof in report["proofs"]}
+    require_equal(verdicts, {"apart": "proven", "once": "proven", "within": "refuted"}, "verdicts")
+    for proof in report["proofs"]:
+        require_equal(bool(proof["counterexample"]), proof["verdict"] == "refuted", "a counterexample")
+        require_in("(declare-const", proof["query"], "SMT-LIB")
+    require_in("proven: no coordinate has two places", weft("layout", "ell", "--shape", "9x7").out, "the page")
+    require_in("refuted: every coordinate has a place; not (", weft("layout", "lower", "--shape", "9x7").out, "the page")
+    weft.error("layout", "(i,j) -> (i/1000:d, i%999:d, j:s)", "--shape", "2000x3", says="share their levels")
+    require_equal(json.loads(weft("layout", "csr", "--shape", "0x7", "--json").out)["proofs"], [], "no places, no claims")
+
+
 def case_wrong_layouts_show_where(weft):
     weft.error("layout", "(i,j) -> (i:d, j:x)", "--shape", "3x4", says=["unknown level kind 'x'", "\n  (i,j) -> (i:d, j:x)\n                   ^"])
     weft.error("layout", "(i,j) -> (i/4:d, j/4:d, i%4:d)", "--shape", "100x200", says="(0,0) and (0,1) share their levels")

@@ -1,6 +1,5 @@
 #include "engine/plan/prove/solver.h"
 
-#include <dlfcn.h>
 #include <fmt/format.h>
 #include <z3.h>
 
@@ -14,6 +13,7 @@
 #include <utility>
 
 #include "engine/plan/problem.h"
+#include "engine/prove/z3_library.h"
 #include "runtime/foreign_code.h"
 #include "runtime/headroom.h"
 #include "runtime/thread.h"
@@ -48,14 +48,10 @@ struct Library {
   std::string missing;  // why there is none
 
   Library() {
-    void* handle = dlopen("libz3.so.4", RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr) {
-      const char* reason = dlerror();
-      missing = reason == nullptr ? "libz3.so.4 cannot be loaded" : reason;
-      return;
-    }
-#define WEFT_Z3_FIND(name)                                                    \
-  name = reinterpret_cast<decltype(&Z3_##name)>(dlsym(handle, "Z3_" #name)); \
+    missing = z3_missing();
+    if (!missing.empty()) return;
+#define WEFT_Z3_FIND(name)                                                 \
+  name = reinterpret_cast<decltype(&Z3_##name)>(z3_function("Z3_" #name)); \
   if (name == nullptr) missing = "libz3.so.4 has no function Z3_" #name;
     WEFT_Z3_FUNCTIONS(WEFT_Z3_FIND)
 #undef WEFT_Z3_FIND

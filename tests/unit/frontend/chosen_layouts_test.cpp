@@ -143,6 +143,21 @@ TEST_CASE("hosts have layouts chosen, for matrices like those they compile for")
   CHECK(entries > 24'000);
 }
 
+TEST_CASE("slots that are walked one by one are read through a plain copy where the calls pay for it") {
+  const Tensor matrix = blocks(6000, 3);
+  const Tensor given = *convert(matrix, *parse_format("sell(8)"), Resources(), "B");
+  const Tensor x = vector(6000, 2);
+  const Evaluated plain = evaluated(matrix, x, 1, false);
+  const auto says = [](const Evaluated& one) { return one.explanation.find("B is read through a plain copy") != std::string::npos; };
+  const Evaluated often = evaluated(given, x, 1e6, false);
+  CHECK(says(often));
+  CHECK(often.y == plain.y);
+  const Evaluated once = evaluated(given, x, 1, false);
+  CHECK(!says(once));
+  CHECK(once.y == plain.y);
+  CHECK(!says(evaluated(matrix, x, 1e6, false, {{"B", *parse_format("sell(8)")}})));
+}
+
 TEST_CASE("a sparse vector is made dense where that is cheaper than to look it up") {
   const Tensor matrix = blocks(6000, 3);
   const Tensor sparse = *convert(vector(6000, 2), *parse_format("s"), Resources(), "x");
@@ -205,6 +220,12 @@ TEST_CASE("how full blocks are") {
     }
   }
   CHECK(block_fills(vector(5, 1), Resources())->empty());
+  const auto smallest = *smallest_blocks(*convert(matrix, *parse_format("ds"), Resources(), "B"), Resources());
+  REQUIRE(!smallest.empty());
+  CHECK(smallest.size() <= 4);
+  for (std::size_t n = 1; n < smallest.size(); ++n) CHECK(smallest[n - 1].bytes(matrix) <= smallest[n].bytes(matrix));
+  CHECK(smallest.front().layout() == "bcsr(3,3)");
+  CHECK(smallest.front().bytes(matrix) == 8 * 3600 + 4 * (400 + 80));
 }
 
 }  // namespace weft::chosen_layouts_test

@@ -1,0 +1,227 @@
+#include "engine/prove/layout_claims.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "runtime/level_traits.h"
+
+namespace weft {
+namespace {
+
+using Names = std::vector<std::string>;
+
+std::string number_text(std::int64_t value) {
+  // -2^63 has no positive counterpart.
+  return value < 0 ? fmt::format("(- {})", std::uint64_t{0} - static_cast<std::uint64_t>(value)) : fmt::format("{}", value);
+}
+
+std::string joined(std::string_view function, const std::vector<std::string>& parts, std::string_view none) {
+  if (parts.empty()) return std::string(none);
+  return parts.size() == 1 ? parts.front() : fmt::format("({} {})", function, fmt::join(parts, " "));
+}
+
+/// With a name for every variable. `div` and `mod` of SMT-LIB are floor division and its remainder for positive divisors.
+std::string term_of(const Affine& value, const Names& names) {
+  std::vector<std::string> parts;
+  for (const AffineTerm& term : value.terms()) {
+    std::string part = term.sum ? term_of(*term.sum, names) : names[term.variable];
+    if (term.divisor != 1) part = fmt::format("(div {} {})", part, term.divisor);
+    if (term.modulus != 0) part = fmt::format("(mod {} {})", part, term.modulus);
+    parts.push_back(term.factor == 1 ? part : fmt::format("(* {} {})", number_text(term.factor), part));
+  }
+  if (value.constant() != 0 || parts.empty()) parts.push_back(number_text(value.constant()));
+  return joined("+", parts, "0");
+}
+
+class Query {
+ public:
+  Names declare(std::string_view prefix, std::size_t count, std::string_view suffix) {
+    Names names;
+    for (std::size_t n = 0; n < count; ++n) {
+      names.push_back(fmt::format("{}{}{}", prefix, n, suffix));
+      text_ += fmt::format("(declare-const {} Int)\n", names.back());
+    }
+    return names;
+  }
+  void require(const std::string& what) { text_ += fmt::format("(assert {})\n", what); }
+  void within(const std::string& term, const std::string& least, const std::string& most) {
+    require(fmt::format("(<= {} {})", least, term));
+    require(fmt::format("(<= {} {})", term, most));
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+std::string equal(const std::string& a, const std::string& b) { return fmt::format("(= {} {})", a, b); }
+
+std::string differ(const Names& a, const Names& b) {
+  std::vector<std::string> parts;
+  for (std::size_t n = 0; n < a.size(); ++n) parts.push_back(fmt::format("(not {})", equal(a[n], b[n])));
+  return joined("or", parts, "false");
+}
+
+std::string last_of(std::uint64_t extent) { return fmt::format("{}", extent - 1); }
+
+Names terms_of_levels(const Layout& layout, const Names& variables, const Names& slots) {
+  Names terms;
+  for (std::size_t l = 0; l < layout.levels.size(); ++l)
+    terms.push_back(layout.levels[l].value ? term_of(*layout.levels[l].value, variables) : slots[l]);
+  return terms;
+}
+
+/// Modes within the extents, and free names.
+Names declare_coordinate(Query& query, const Layout& layout, std::span<const std::uint64_t> extents, std::string_view suffix) {
+  Names modes = query.declare("m", layout.modes.size(), suffix);
+  for (std::size_t mode = 0; mode < modes.size(); ++mode) query.within(modes[mode], "0", last_of(extents[mode]));
+  const Names free = query.declare("b", layout.free.size(), suffix);
+  modes.insert(modes.end(), free.begin(), free.end());
+  return modes;
+}
+
+/// Values of levels that a place can have.
+Names declare_place(Query& query, const Placement& placement, std::string_view suffix) {
+  const Layout& layout = placement.layout();
+  const Names values = query.declare("v", layout.levels.size(), suffix);
+  for (std::size_t l = 0; l < values.size(); ++l) {
+    const PlacedLevel& level = placement.levels()[l];
+    query.require(fmt::format("(<= {} {})", number_text(level.range.least), values[l]));
+    const bool by_data = placement.slots() == l && !level.narrowed;
+    if (!by_data) query.require(fmt::format("(<= {} {})", values[l], number_text(level.range.most)));
+    if (level.low) query.require(fmt::format("(<= {} {})", term_of(*level.low, values), values[l]));
+    if (level.high) query.require(fmt::format("(< {} {})", values[l], term_of(*level.high, values)));
+  }
+  return values;
+}
+
+std::string all_equal(const Names& a, const Names& b, const std::vector<std::size_t>& levels) {
+  std::vector<std::string> parts;
+  for (const std::size_t l : levels) parts.push_back(equal(a[l], b[l]));
+  return joined("and", parts, "true");
+}
+
+/// a < b by the first of these levels in which they differ.
+std::string comes_before(const Names& a, const Names& b, std::span<const std::size_t> levels) {
+  if (levels.empty()) return "false";
+  const std::size_t l = levels.front();
+  return fmt::format("(or (< {0} {1}) (and (= {0} {1}) {2}))", a[l], b[l], comes_before(a, b, levels.subspan(1)));
+}
+
+/// What arrays say of two places, in the order of these two.
+void add_properties(Query& query, const Placement& placement, const Names& a, const Names& b, const std::string& length,
+                    const AssumedOfPlaces& assumed) {
+  const Layout& layout = placement.layout();
+  if (placement.starts()) {
+    const std::size_t start = *placement.starts();
+    std::vector<std::size_t> above(start);
+    for (std::size_t l = 0; l < start; ++l) above[l] = l;
+    const std::string same = all_equal(a, b, above);
+    if (is_per_parent(layout.levels[start].kind)) {
+      if (assumed.one_start) query.require(fmt::format("(=> {} {})", same, equal(a[start], b[start])));
+    } else if (assumed.starts_lie_apart) {
+      query.require(fmt::format("(=> (and {0} (< {1} {2})) (<= (+ {1} {3}) {2}))", same, a[start], b[start], length));
+    }
+  }
+  if (placement.slots() && assumed.chains_rise) {
+    const std::size_t slot = *placement.slots();
+    std::vector<std::size_t> chain;
+    std::vector<std::size_t> others;
+    for (std::size_t l = 0; l < layout.levels.size(); ++l) {
+      if (l == slot) continue;
+      (l > slot && is_per_parent(layout.levels[l].kind) ? chain : others).push_back(l);
+    }
+    query.require(fmt::format("(=> (and {} (< {} {})) {})", all_equal(a, b, others), a[slot], b[slot], comes_before(a, b, chain)));
+  }
+}
+
+Names modes_of(const Placement& placement, const Names& values) {
+  Names modes;
+  for (std::size_t mode = 0; mode < placement.extents().size(); ++mode) modes.push_back(term_of(placement.inverse(mode), values));
+  return modes;
+}
+
+Claim once_claim(const Placement& placement, const AssumedOfPlaces& assumed) {
+  Query query;
+  const Names a = declare_place(query, placement, "_1");
+  const Names b = declare_place(query, placement, "_2");
+  std::vector<std::string> lengths(2);
+  if (placement.counted()) {
+    const std::size_t counted = *placement.counted();
+    const bool runs = has_lengths(placement.layout().levels[counted].kind);
+    lengths = runs ? query.declare("length", 2, "") : Names(2, fmt::format("{}", placement.levels()[counted].extent));
+    if (runs) {
+      query.require(fmt::format("(< {} {})", a[counted], lengths[0]));
+      query.require(fmt::format("(< {} {})", b[counted], lengths[1]));
+    }
+  }
+  add_properties(query, placement, a, b, lengths[0], assumed);
+  add_properties(query, placement, b, a, lengths[1], assumed);
+  const Names one = modes_of(placement, a);
+  const Names other = modes_of(placement, b);
+  for (std::size_t mode = 0; mode < one.size(); ++mode) query.require(equal(one[mode], other[mode]));
+  query.require(differ(a, b));
+  return {"once", "no coordinate has two places", query.text(), {a, b}, true};
+}
+
+Claim total_claim(const Placement& placement) {
+  Query query;
+  const Layout& layout = placement.layout();
+  const Names modes = declare_coordinate(query, layout, placement.extents(), "");
+  const Names terms = terms_of_levels(layout, modes, {});
+  std::vector<std::string> outside;
+  for (std::size_t l = 0; l < terms.size(); ++l) {
+    const PlacedLevel& level = placement.levels()[l];
+    outside.push_back(fmt::format("(< {} {})", terms[l], number_text(level.range.least)));
+    outside.push_back(fmt::format("(> {} {})", terms[l], number_text(level.range.most)));
+    if (level.low) outside.push_back(fmt::format("(< {} {})", terms[l], term_of(*level.low, terms)));
+    if (level.high) outside.push_back(fmt::format("(>= {} {})", terms[l], term_of(*level.high, terms)));
+  }
+  query.require(joined("or", outside, "false"));
+  return {"total", "every coordinate has a place", query.text(), {modes}, false};
+}
+
+Claim within_claim(const Placement& placement) {
+  Query query;
+  const Names values = declare_place(query, placement, "");
+  const Names modes = query.declare("m", placement.extents().size(), "");
+  const Names terms = modes_of(placement, values);
+  std::vector<std::string> outside;
+  for (std::size_t mode = 0; mode < modes.size(); ++mode) {
+    query.require(equal(modes[mode], terms[mode]));
+    outside.push_back(fmt::format("(< {} 0)", modes[mode]));
+    outside.push_back(fmt::format("(> {} {})", modes[mode], last_of(placement.extents()[mode])));
+  }
+  query.require(joined("or", outside, "false"));
+  return {"within", "every place is a coordinate", query.text(), {modes}, false};
+}
+
+}  // namespace
+
+Claim apart_claim(const Layout& layout, std::span<const std::uint64_t> extents) {
+  Query query;
+  const Names a = declare_coordinate(query, layout, extents, "_1");
+  const Names b = declare_coordinate(query, layout, extents, "_2");
+  const Names slots = query.declare("slot", layout.levels.size(), "");  // the same one
+  const Names one = terms_of_levels(layout, a, slots);
+  const Names other = terms_of_levels(layout, b, slots);
+  for (std::size_t l = 0; l < one.size(); ++l) query.require(equal(one[l], other[l]));
+  const auto modes = static_cast<std::ptrdiff_t>(layout.modes.size());
+  const Names first(a.begin(), a.begin() + modes);
+  const Names second(b.begin(), b.begin() + modes);
+  query.require(differ(first, second));
+  return {"apart", "no two coordinates share all levels", query.text(), {first, second}, true};
+}
+
+std::vector<Claim> layout_claims(const Placement& placement, const AssumedOfPlaces& assumed) {
+  const auto& extents = placement.extents();
+  if (std::ranges::find(extents, std::uint64_t{0}) != extents.end()) return {};
+  std::vector<Claim> claims = {apart_claim(placement.layout(), extents), once_claim(placement, assumed)};
+  if (!placement.depends_on_data()) claims.push_back(total_claim(placement));
+  claims.push_back(within_claim(placement));
+  return claims;
+}
+
+}  // namespace weft

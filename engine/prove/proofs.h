@@ -1,0 +1,27 @@
+// Proofs: claims that Z3 was asked about.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/prove/layout_claims.h"
+#include "engine/prove/smt.h"
+
+namespace weft {
+
+enum class Verdict : std::uint8_t { proven, refuted, unknown };
+std::string_view word(Verdict verdict);
+
+struct Proof {
+  Claim claim;
+  Verdict verdict = Verdict::unknown;
+  std::string counterexample;  ///< "(0,1) and (0,5)"; of what is refuted
+  double ms = 0;               ///< that Z3 took
+};
+
+/// Errors as of Smt::ask().
+Expected<Proof> settled(Claim claim, Smt& smt);
+
+}  // namespace weft

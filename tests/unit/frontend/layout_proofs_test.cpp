@@ -1,0 +1,143 @@
+// What layouts claim: Z3's verdicts beside those of all small coordinates and places, and with a property left out.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "engine/prove/proofs.h"
+#include "engine/prove/smt.h"
+#include "weft/layout.h"
+
+namespace weft::layout_proofs_test {
+namespace {
+
+const std::vector<std::string> named = {"csr",     "csc",  "dcsr",  "coo",     "bcsr(2,3)", "bcsr(3,1)", "bcsr(2,3,unaligned)", "lower",
+                                        "upper",   "band(1,2)", "dia", "dia(4)", "ell",      "ell(3)",    "sell(2)",             "nm(2,4)",
+                                        "vbl",     "skyline",   "csb(2)"};
+
+Placement placed(const std::string& text, const std::vector<std::uint64_t>& extents) {
+  const auto layout = parse_layout(text);
+  REQUIRE_MESSAGE(layout, (layout ? "" : layout.error().message));
+  auto placement = Placement::of(*layout, extents, "B");
+  REQUIRE_MESSAGE(placement, (placement ? "" : placement.error().message));
+  return std::move(*placement);
+}
+
+Proof verdict_on(Claim claim) {
+  static Smt smt = *Smt::create();
+  auto proof = settled(std::move(claim), smt);
+  REQUIRE_MESSAGE(proof, (proof ? "" : proof.error().message));
+  return std::move(*proof);
+}
+
+const Claim* claim_of(const std::vector<Claim>& claims, std::string_view kind) {
+  const auto found = std::ranges::find(claims, kind, &Claim::kind);
+  return found == claims.end() ? nullptr : &*found;
+}
+
+/// By looking at each coordinate.
+bool all_have_places(const Placement& placement) {
+  std::vector<std::uint64_t> levels(placement.levels().size());
+  for (std::uint64_t i = 0; i < placement.extents()[0]; ++i) {
+    for (std::uint64_t j = 0; j < placement.extents()[1]; ++j)
+      if (!placement.place(std::vector{i, j}, levels)) return false;
+  }
+  return true;
+}
+
+/// By looking at each place.
+bool all_are_coordinates(const Placement& placement) {
+  const std::size_t order = placement.levels().size();
+  std::vector<std::int64_t> values(order);
+  std::vector<std::uint64_t> levels(order), coordinates(2);
+  const auto each = [&](const auto& next, std::size_t l) -> bool {
+    if (l == order) return placement.coordinates(levels, coordinates);
+    const ValueRange here = placement.levels()[l].at(values);
+    for (values[l] = here.least; values[l] <= here.most; ++values[l]) {
+      const std::int64_t first = placement.levels()[l].low ? here.least : placement.levels()[l].range.least;
+      levels[l] = static_cast<std::uint64_t>(values[l] - first);
+      if (!next(next, l + 1)) return false;
+    }
+    return true;
+  };
+  return each(each, 0);
+}
+
+}  // namespace
+
+TEST_CASE("claims of layouts agree with all coordinates and places") {
+  std::size_t refuted = 0;
+  for (const std::string& text : named) {
+    for (const std::vector<std::uint64_t>& extents : {std::vector<std::uint64_t>{1, 1}, {6, 6}, {7, 5}, {4, 9}}) {
+      CAPTURE(text);
+      CAPTURE(extents[0]);
+      const Placement placement = placed(text, extents);
+      const std::vector<Claim> claims = layout_claims(placement);
+      CHECK(verdict_on(*claim_of(claims, "apart")).verdict == Verdict::proven);
+      CHECK(verdict_on(*claim_of(claims, "once")).verdict == Verdict::proven);
+      const Claim* const total = claim_of(claims, "total");
+      CHECK((total == nullptr) == placement.depends_on_data());
+      if (placement.depends_on_data()) continue;
+      const Proof every = verdict_on(*total);
+      CHECK((every.verdict == Verdict::proven) == all_have_places(placement));
+      CHECK((!placement.total() || all_have_places(placement)));
+      const Proof within = verdict_on(*claim_of(claims, "within"));
+      CHECK((within.verdict == Verdict::proven) == all_are_coordinates(placement));
+      for (const Proof* const proof : {&every, &within}) {
+        CHECK(proof->counterexample.empty() == (proof->verdict == Verdict::proven));
+        refuted += proof->verdict == Verdict::refuted ? 1 : 0;
+      }
+    }
+  }
+  CHECK(refuted > 10);
+}
+
+TEST_CASE("without a property of its arrays a layout has coordinates with two places") {
+  const auto once = [](const std::string& text, const AssumedOfPlaces& assumed) {
+    const std::vector<Claim> claims = layout_claims(placed(text, {8, 8}), assumed);
+    return verdict_on(*claim_of(claims, "once"));
+  };
+  const std::vector<std::pair<std::string, AssumedOfPlaces>> left_out = {
+      {"bcsr(2,3,unaligned)", {.starts_lie_apart = false}}, {"vbl", {.starts_lie_apart = false}}, {"skyline", {.one_start = false}},
+      {"ell", {.chains_rise = false}},                      {"sell(2)", {.chains_rise = false}},  {"nm(2,4)", {.chains_rise = false}}};
+  for (const auto& [text, assumed] : left_out) {
+    CAPTURE(text);
+    CHECK(once(text, {}).verdict == Verdict::proven);
+    const Proof proof = once(text, assumed);
+    CHECK(proof.verdict == Verdict::refuted);
+    CHECK(proof.counterexample.find(" and ") != std::string::npos);
+  }
+}
+
+TEST_CASE("two coordinates that share their levels are found however far apart they are") {
+  const auto layout = parse_layout("(i,j) -> (i/1000:d, i%999:d, j:s)");
+  REQUIRE(layout);
+  const std::vector<std::uint64_t> extents = {2000, 3};
+  const Proof proof = verdict_on(apart_claim(*layout, extents));
+  REQUIRE(proof.verdict == Verdict::refuted);
+  unsigned long i = 0, k = 0, j = 0, l = 0;
+  REQUIRE(std::sscanf(proof.counterexample.c_str(), "(%lu,%lu) and (%lu,%lu)", &i, &j, &k, &l) == 4);
+  CHECK(i != k);
+  CHECK(i / 1000 == k / 1000);
+  CHECK(i % 999 == k % 999);
+  CHECK(j == l);
+  // Of fewer rows none do, though weft cannot invert it.
+  CHECK(verdict_on(apart_claim(*layout, std::vector<std::uint64_t>{999, 3})).verdict == Verdict::proven);
+}
+
+TEST_CASE("what Z3 does not understand is an internal error, and values have signs") {
+  auto smt = Smt::create();
+  REQUIRE(smt);
+  const auto wrong = smt->ask("(assert (= x 1))\n", {"x"});
+  REQUIRE(!wrong);
+  CHECK(wrong.error().kind == ErrorKind::internal);
+  const auto answer =
+      smt->ask("(declare-const x Int)\n(declare-const y Int)\n(assert (= x (- 7)))\n(assert (= y 9223372036854775808))\n", {"x", "y"});
+  REQUIRE(answer);
+  CHECK(answer->verdict == SmtVerdict::satisfiable);
+  CHECK(answer->values.at("x") == "-7");
+  CHECK(answer->values.at("y") == "9223372036854775808");
+}
+
+}  // namespace weft::layout_proofs_test
