@@ -106,7 +106,7 @@ Expected<ReadOperand> read_dense(const Tensor& given, const ExposedTensor& expos
   const Tensor inside = strided_view(*padded, given.extents(), distances, place(before));
   if (auto written = write_dense(given, inside, resources, name); !written) return std::unexpected(written.error());
   Tensor view = dense_view(*padded, exposed.parts, extents, place(first));
-  return ReadOperand{std::move(view), std::move(*padded), false, LayoutOrigin::made};
+  return ReadOperand{std::move(view), std::move(*padded), false, LayoutOrigin::made, true};
 }
 
 /// 0, 1, … below every position above.
@@ -332,10 +332,16 @@ bool ExposedOperands::as_given(const std::string& name) const {
 }
 
 bool ExposedOperands::let_go() {
-  const bool any = std::erase_if(known_, [&](const auto& one) { return !one.second.as_given; }) > 0;
+  const bool any = std::erase_if(known_, [&](const auto& one) { return !one.second.as_given && !one.second.padded; }) > 0;
   // What is read as it was given is taken anew with every binding.
   std::erase_if(read_, [&](const auto& one) { return !known_.contains(one.first); });
   return any;
+}
+
+std::uint64_t ExposedOperands::padded_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& [name, known] : known_) bytes += known.padded ? known.stored.bytes() : 0;
+  return bytes;
 }
 
 Expected<std::optional<std::string>> ExposedOperands::take(const Exposure& exposure, const std::map<std::string, Tensor>& given,
@@ -356,17 +362,19 @@ Expected<std::optional<std::string>> ExposedOperands::take(const Exposure& expos
     }
     const BoundArrays now = arrays_of(tensor);
     const auto known = known_.find(declared.name);
-    if (known != known_.end() && now.values != 0 && read_.contains(declared.name)) {
+    const bool changes = host.changing.contains(declared.name);
+    if (known != known_.end() && now.values != 0 && !changes && read_.contains(declared.name)) {
       const Known& before = known->second;
       if (before.pattern == now.pattern && before.values == now.values && before.version == now.version) continue;
     }
-    const Tensor spare = known == known_.end() ? Tensor() : known->second.stored;
-    auto read = read_operand(exposure, operand, tensor, host.changing.contains(declared.name), resources, spare);
+    const Tensor spare = known == known_.end() || !known->second.padded ? Tensor() : known->second.stored;
+    auto read = read_operand(exposure, operand, tensor, changes, resources, spare);
     if (!read) return std::unexpected(read.error());
     if (read->tensor.extents() != exposure.network.tensors[operand].extents)
       return std::optional(fmt::format("{} has other numbers of slots", declared.name));
     if (host.lent && read->as_given) read->tensor = unowned_arrays(read->tensor, tensor);
-    known_[declared.name] = {now.pattern, now.values, now.version, read->as_given, read->as_given ? Tensor() : std::move(read->stored)};
+    known_[declared.name] = {now.pattern,     now.values, now.version, read->as_given, read->as_given ? Tensor() : std::move(read->stored),
+                             read->padded};
     read_[declared.name] = std::move(read->tensor);
   }
   // Others that are bound serve other kernels; they are told of where one is missing.

@@ -31,6 +31,7 @@ struct ReadOperand {
   Tensor stored = {};
   bool as_given = false;
   LayoutOrigin origin = LayoutOrigin::given;
+  bool padded = false;  ///< `stored` is memory of this reading alone
 };
 /// `changes`: values change from one run to the next. `spare`: what was stored before, which nobody reads any more, of an operand of
 /// the same place; it may be written to. Errors as of laid_out().
@@ -54,14 +55,17 @@ class ExposedOperands {
                                             const Resources& resources);
   const std::map<std::string, Tensor>& read() const { return read_; }
   bool as_given(const std::string& name) const;
-  /// Lets go of what is kept with the operands; whether there was any.
+  /// Lets go of what is kept with the operands; whether there was any. Padded copies stay: they are nobody else's, and their zeros are
+  /// for others too.
   bool let_go();
+  std::uint64_t padded_bytes() const;
 
  private:
   struct Known {
     std::uint64_t pattern = 0, values = 0, version = 0;  ///< of the tensor as given
     bool as_given = false;
     Tensor stored = {};  ///< what the tensor that is read was made of, where that is not the given one
+    bool padded = false;
   };
   std::map<std::string, Known> known_;
   std::map<std::string, Tensor> read_;

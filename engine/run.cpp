@@ -427,7 +427,7 @@ std::uint64_t BoundNetwork::bytes() const {
     }
   }
   for (const Buffer& buffer : state_->scratch) bytes += buffer.borrowed() ? 0 : buffer.size_bytes();
-  return bytes;
+  return bytes + state_->exposed_operands.padded_bytes();
 }
 
 const std::map<std::string, std::string>& BoundNetwork::patterns() const { return state_->patterns; }

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "engine/prove/proofs.h"
+#include "engine/prove/settled_claim.h"
 #include "frontend/command.h"
 #include "frontend/json.h"
 #include "frontend/operand.h"
@@ -92,8 +92,8 @@ std::string extent_text(const Placement& placement, std::size_t l) {
 }
 
 /// What the layout claims, and what Z3 says to it; nothing where there is no Z3.
-Expected<std::vector<Proof>> proofs_of(const Placement& placement) {
-  std::vector<Proof> proofs;
+Expected<std::vector<SettledClaim>> proofs_of(const Placement& placement) {
+  std::vector<SettledClaim> proofs;
   auto smt = Smt::create();
   if (!smt && smt.error().kind == ErrorKind::unsupported) return proofs;
   if (!smt) return std::unexpected(smt.error());
@@ -106,15 +106,15 @@ Expected<std::vector<Proof>> proofs_of(const Placement& placement) {
 }
 
 /// "proven: no coordinate has two places", "refuted: every place is a coordinate; (10,3) is none"
-std::string proof_text(const Proof& proof) {
+std::string proof_text(const SettledClaim& proof) {
   std::string text = fmt::format("  {}: {}", word(proof.verdict), proof.claim.says);
   if (proof.verdict == Verdict::refuted) text += fmt::format("; not {}", proof.counterexample);
   return text + "\n";
 }
 
 /// Where what has to hold does not: the coordinates that clash.
-Expected<void> check_proofs(const std::vector<Proof>& proofs, const Layout& layout, std::span<const std::uint64_t> extents) {
-  for (const Proof& proof : proofs) {
+Expected<void> check_proofs(const std::vector<SettledClaim>& proofs, const Layout& layout, std::span<const std::uint64_t> extents) {
+  for (const SettledClaim& proof : proofs) {
     if (!proof.claim.has_to_hold || proof.verdict != Verdict::refuted) continue;
     return input_error(fmt::format("layout {} of a tensor of {}: {} does not hold for {}", layout.text(), fmt::join(extents, "x"),
                                    proof.claim.says, proof.counterexample));
@@ -136,7 +136,7 @@ Error not_placed(const Error& said, const Layout& layout, std::span<const std::u
   return error;
 }
 
-std::string layout_page(const Placement& placement, const std::string& given, const std::vector<Proof>& proofs) {
+std::string layout_page(const Placement& placement, const std::string& given, const std::vector<SettledClaim>& proofs) {
   const Layout& layout = placement.layout();
   std::string text = given == layout.text() ? given + "\n" : fmt::format("{}\n  is {}\n", given, layout.text());
   std::size_t width = 0;
@@ -150,11 +150,11 @@ std::string layout_page(const Placement& placement, const std::string& given, co
   }
   for (std::size_t mode = 0; mode < layout.modes.size(); ++mode) text += fmt::format("  {}\n", placement.inverse_text(mode));
   text += fmt::format("  places: {}\n", places_text(placement));
-  for (const Proof& proof : proofs) text += proof_text(proof);
+  for (const SettledClaim& proof : proofs) text += proof_text(proof);
   return text;
 }
 
-Json layout_json(const Placement& placement, const std::string& given, const std::vector<Proof>& proofs) {
+Json layout_json(const Placement& placement, const std::string& given, const std::vector<SettledClaim>& proofs) {
   const Layout& layout = placement.layout();
   Json json;
   json["layout"] = layout.text();
@@ -178,7 +178,7 @@ Json layout_json(const Placement& placement, const std::string& given, const std
   json["total"] = placement.total();
   json["places"] = places_text(placement);
   json["proofs"] = Json::array();
-  for (const Proof& proof : proofs) {
+  for (const SettledClaim& proof : proofs) {
     json["proofs"].push_back({{"kind", proof.claim.kind},
                               {"claim", proof.claim.says},
                               {"verdict", std::string(word(proof.verdict))},

@@ -106,7 +106,7 @@ struct LevelSum {
     std::int64_t distance = 1;
   };
   std::vector<Summand> summands;
-  Reach reach;
+  ModeReach reach;
 };
 
 /// Coordinates of the mode at all those of the levels; nothing where the mode is no sum, or some are beyond 2^62.

@@ -48,11 +48,11 @@ struct ModePart {
 };
 
 /// Coordinates of a mode that is a sum of levels: from `least` to `most`, and `first` where all levels are at 0.
-struct Reach {
+struct ModeReach {
   std::int64_t least = 0;
   std::int64_t most = 0;
   std::int64_t first = 0;
-  bool operator==(const Reach&) const = default;
+  bool operator==(const ModeReach&) const = default;
 };
 
 /// A tensor as the planned network sees it.
@@ -60,7 +60,7 @@ struct ExposedTensor {
   /// What its modes there are; empty: as they were given.
   std::vector<ModePart> parts;
   /// Of the modes that are sums of another's levels.
-  std::map<std::uint32_t, Reach> reach = {};
+  std::map<std::uint32_t, ModeReach> reach = {};
   /// Operands: what they are laid out in before; levels in the order of `parts`, or a plain format where there are none.
   /// Nothing: they are read as they are.
   std::optional<Format> read_in;

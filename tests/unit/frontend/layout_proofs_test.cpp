@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "engine/prove/proofs.h"
+#include "engine/prove/settled_claim.h"
 #include "engine/prove/smt.h"
 #include "weft/layout.h"
 
@@ -24,7 +24,7 @@ Placement placed(const std::string& text, const std::vector<std::uint64_t>& exte
   return std::move(*placement);
 }
 
-Proof verdict_on(Claim claim) {
+SettledClaim verdict_on(Claim claim) {
   static Smt smt = *Smt::create();
   auto proof = settled(std::move(claim), smt);
   REQUIRE_MESSAGE(proof, (proof ? "" : proof.error().message));
@@ -79,12 +79,12 @@ TEST_CASE("claims of layouts agree with all coordinates and places") {
       const Claim* const total = claim_of(claims, "total");
       CHECK((total == nullptr) == placement.depends_on_data());
       if (placement.depends_on_data()) continue;
-      const Proof every = verdict_on(*total);
+      const SettledClaim every = verdict_on(*total);
       CHECK((every.verdict == Verdict::proven) == all_have_places(placement));
       CHECK((!placement.total() || all_have_places(placement)));
-      const Proof within = verdict_on(*claim_of(claims, "within"));
+      const SettledClaim within = verdict_on(*claim_of(claims, "within"));
       CHECK((within.verdict == Verdict::proven) == all_are_coordinates(placement));
-      for (const Proof* const proof : {&every, &within}) {
+      for (const SettledClaim* const proof : {&every, &within}) {
         CHECK(proof->counterexample.empty() == (proof->verdict == Verdict::proven));
         refuted += proof->verdict == Verdict::refuted ? 1 : 0;
       }
@@ -104,7 +104,7 @@ TEST_CASE("without a property of its arrays a layout has coordinates with two pl
   for (const auto& [text, assumed] : left_out) {
     CAPTURE(text);
     CHECK(once(text, {}).verdict == Verdict::proven);
-    const Proof proof = once(text, assumed);
+    const SettledClaim proof = once(text, assumed);
     CHECK(proof.verdict == Verdict::refuted);
     CHECK(proof.counterexample.find(" and ") != std::string::npos);
   }
@@ -114,7 +114,7 @@ TEST_CASE("two coordinates that share their levels are found however far apart t
   const auto layout = parse_layout("(i,j) -> (i/1000:d, i%999:d, j:s)");
   REQUIRE(layout);
   const std::vector<std::uint64_t> extents = {2000, 3};
-  const Proof proof = verdict_on(apart_claim(*layout, extents));
+  const SettledClaim proof = verdict_on(apart_claim(*layout, extents));
   REQUIRE(proof.verdict == Verdict::refuted);
   unsigned long i = 0, k = 0, j = 0, l = 0;
   REQUIRE(std::sscanf(proof.counterexample.c_str(), "(%lu,%lu) and (%lu,%lu)", &i, &j, &k, &l) == 4);

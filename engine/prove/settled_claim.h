@@ -1,4 +1,4 @@
-// Proofs: claims that Z3 was asked about.
+// Settled claims: what Z3 said to them.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace weft {
 enum class Verdict : std::uint8_t { proven, refuted, unknown };
 std::string_view word(Verdict verdict);
 
-struct Proof {
+struct SettledClaim {
   Claim claim;
   Verdict verdict = Verdict::unknown;
   std::string counterexample;  ///< "(0,1) and (0,5)"; of what is refuted
@@ -22,6 +22,6 @@ struct Proof {
 };
 
 /// Errors as of Smt::ask().
-Expected<Proof> settled(Claim claim, Smt& smt);
+Expected<SettledClaim> settled(Claim claim, Smt& smt);
 
 }  // namespace weft

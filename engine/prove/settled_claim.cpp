@@ -1,4 +1,4 @@
-#include "engine/prove/proofs.h"
+#include "engine/prove/settled_claim.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -16,13 +16,13 @@ std::string_view word(Verdict verdict) {
   return "unknown";
 }
 
-Expected<Proof> settled(Claim claim, Smt& smt) {
+Expected<SettledClaim> settled(Claim claim, Smt& smt) {
   std::vector<std::string> wanted;
   for (const auto& row : claim.examples) wanted.insert(wanted.end(), row.begin(), row.end());
   const auto start = Clock::now();
   const auto answer = smt.ask(claim.query, wanted);
   if (!answer) return std::unexpected(answer.error());
-  Proof proof{std::move(claim), Verdict::unknown, {}, milliseconds_since(start)};
+  SettledClaim proof{std::move(claim), Verdict::unknown, {}, milliseconds_since(start)};
   if (answer->verdict == SmtVerdict::unsatisfiable) proof.verdict = Verdict::proven;
   if (answer->verdict != SmtVerdict::satisfiable) return proof;
   proof.verdict = Verdict::refuted;
