@@ -11,7 +11,7 @@ namespace weft {
 namespace {
 
 constexpr double least_fill = 0.75;
-constexpr double least_strip_fill = 0.2;  ///< a vector of a strip is read as a whole, where entries of rows are read one by one
+constexpr double least_strip_fill = 0.4;  ///< a place of a strip, read with its whole vector, takes a third of an entry that is read alone
 constexpr double least_gain = 0.95;       ///< of the predicted time
 constexpr std::uint64_t least_entries = 4096;  ///< of a matrix
 constexpr double least_ns = 5e5;               ///< of all calls: planning again takes about as long
