@@ -57,7 +57,7 @@ void multiply_strips(const Arrays& a, const double* x, std::span<double> y) {
 template <std::uint64_t high, std::uint64_t wide>
 Multiply blocks(const Arrays& a, std::uint64_t columns) {
   return [a, columns](std::span<const double> padded, std::span<double> y) {
-    const double* const x = padded.data() + a.rows * columns;
+    const double* const x = padded.data() + padding(a.rows) * columns;
     if (columns == 1) {
       multiply_blocks<high, wide, 1>(a, x, y);
     } else {
@@ -68,7 +68,7 @@ Multiply blocks(const Arrays& a, std::uint64_t columns) {
 
 template <std::uint64_t high>
 Multiply strips(const Arrays& a) {
-  return [a](std::span<const double> padded, std::span<double> y) { multiply_strips<high>(a, padded.data() + a.rows, y); };
+  return [a](std::span<const double> padded, std::span<double> y) { multiply_strips<high>(a, padded.data() + padding(a.rows), y); };
 }
 
 }  // namespace
@@ -84,7 +84,7 @@ std::optional<Multiply> by_hand(const Tensor& matrix, const std::string& layout,
   if (layout == "bcsr(4,1)") return blocks<4, 1>(a, columns);
   if (layout == "bcsr(4,4)") return blocks<4, 4>(a, columns);
   if (layout == "bcsr(8,8)") return blocks<8, 8>(a, columns);
-  if (columns != 1) return std::nullopt;
+  if (columns != 1 || a.rows < 64) return std::nullopt;  // strips of fewer rows have fewer places
   if (layout == "dia(8)") return strips<8>(a);
   if (layout == "dia(16)") return strips<16>(a);
   if (layout == "dia(64)") return strips<64>(a);

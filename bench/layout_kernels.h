@@ -11,8 +11,11 @@
 
 namespace weft::bench {
 
+/// As many as B has rows, in whole strips.
+constexpr std::uint64_t padding(std::uint64_t rows) { return (rows + 63) / 64 * 64; }
+
 /// y = B x of `columns` columns (1 or 32, rows side by side) by loops written for the layout of B: csr, bcsr(R,C) of the sizes that
-/// are measured, dia(N). Nothing where there are none. Clears y itself; reads x padded with as many zeros on both sides as B has rows.
+/// are measured, dia(N). Nothing where there are none. Clears y itself; reads x with `padding` rows of zeros on both sides.
 std::optional<std::function<void(std::span<const double> padded, std::span<double> y)>> by_hand(const Tensor& matrix,
                                                                                                 const std::string& layout,
                                                                                                 std::uint64_t columns);

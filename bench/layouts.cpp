@@ -102,8 +102,8 @@ Expected<void> measure(const Engine& engine, const std::string& name, const Tens
   const std::string text = one ? "y(i) = B(i,j) * x(j)" : "y(i,h) = B(i,j) * x(j,h)";
   auto x = random_dense(one ? std::vector{matrix.extents()[1]} : std::vector{matrix.extents()[1], columns}, 5, resources);
   if (!x) return std::unexpected(x.error());
-  std::vector<double> padded(x->values().as<const double>().size() + 2 * rows * columns);
-  std::ranges::copy(x->values().as<const double>(), padded.begin() + static_cast<std::ptrdiff_t>(rows * columns));
+  std::vector<double> padded(x->values().as<const double>().size() + 2 * padding(rows) * columns);
+  std::ranges::copy(x->values().as<const double>(), padded.begin() + static_cast<std::ptrdiff_t>(padding(rows) * columns));
   const auto fills = block_fills(matrix, resources);
   if (!fills) return std::unexpected(fills.error());
   std::vector<std::string> names;

@@ -6,7 +6,6 @@
 
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/space/mark_arrays.h"
-#include "runtime/level_traits.h"
 #include "unit/plan/joint_schedules.h"
 #include "unit/plan/stretched.h"
 
@@ -19,13 +18,6 @@ namespace {
 
 constexpr double accuracy = 1e-9;
 constexpr unsigned seeds = scaled(40);
-
-/// An operand is marked so that it may be looked up, which the joint schedules that are looked at do not have.
-bool has_marks(const Schedule& schedule) {
-  return std::ranges::any_of(schedule.tensors, [](const ScheduledTensor& tensor) {
-    return tensor.role == TensorRole::operand && tensor.converted && std::ranges::any_of(tensor.format.levels, has_gaps, &Level::kind);
-  });
-}
 
 bool has_mark_arrays(const Schedule& schedule) {
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {

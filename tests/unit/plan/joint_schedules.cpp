@@ -214,4 +214,10 @@ std::size_t most_factors(const Network& network) {
   return inlined(network, all).assignments.back().terms.front().factors.size();
 }
 
+bool has_marks(const Schedule& schedule) {
+  return std::ranges::any_of(schedule.tensors, [](const ScheduledTensor& tensor) {
+    return tensor.role == TensorRole::operand && tensor.converted && std::ranges::any_of(tensor.format.levels, has_gaps, &Level::kind);
+  });
+}
+
 }  // namespace weft::plan_test
