@@ -11,8 +11,10 @@ namespace weft {
 namespace {
 
 constexpr double least_fill = 0.75;
+constexpr double least_group_fill = 0.55;  ///< of groups of rows, where none are that full: several sums over one coordinate
 constexpr double least_strip_fill = 0.4;  ///< a place of a strip, read with its whole vector, takes a third of an entry that is read alone
-constexpr double least_gain = 0.95;       ///< of the predicted time
+constexpr double least_gain = 0.95;       ///< of the predicted time,
+constexpr double sparse_gain = 0.85;      ///< where much of what is stored is no entry
 constexpr std::uint64_t least_entries = 4096;  ///< of a matrix
 constexpr double least_ns = 5e5;               ///< of all calls: planning again takes about as long
 
@@ -32,6 +34,7 @@ struct LayoutCandidate {
   Format format;
   std::string words;
   double conversion_ns = 0;  ///< once, as conversions are priced
+  double least_gain = 1;     ///< of the predicted time
 };
 
 /// What it takes to store the operand otherwise.
@@ -53,16 +56,18 @@ std::vector<BlockFill> best_blocks(std::vector<BlockFill> fills) {
   std::ranges::copy_if(fills, std::back_inserter(strips),
                        [](const BlockFill& each) { return each.diagonal && each.fill >= least_strip_fill; });
   const auto vectors = [](const BlockFill& each) { return (1 + lanes / static_cast<double>(each.rows)) / each.fill; };
-  std::erase_if(fills, [](const BlockFill& each) { return each.diagonal || each.fill < least_fill; });
+  std::erase_if(fills, [](const BlockFill& each) { return each.diagonal || each.fill < least_group_fill; });
   const auto places = [](const BlockFill& each) { return each.fill * each.fill * static_cast<double>(each.rows * each.columns); };
   std::ranges::sort(fills, std::greater<>(), places);
   std::vector<BlockFill> chosen;
-  const auto take = [&](bool groups) {
-    const auto found = std::ranges::find_if(fills, [&](const BlockFill& each) { return (each.rows > 1 && each.columns == 1) == groups; });
+  const auto take = [&](bool groups, double fill) {
+    const auto found = std::ranges::find_if(
+        fills, [&](const BlockFill& each) { return (each.rows > 1 && each.columns == 1) == groups && each.fill >= fill; });
     if (found != fills.end()) chosen.push_back(*found);
   };
-  take(true);
-  take(false);
+  take(true, least_fill);
+  if (chosen.empty()) take(true, least_group_fill);
+  take(false, least_fill);
   if (const auto least = std::ranges::min_element(strips, {}, vectors); least != strips.end()) chosen.push_back(*least);
   return chosen;
 }
@@ -75,7 +80,7 @@ Expected<std::vector<LayoutCandidate>> candidates(const OperandFacts& operand, d
   const double takes_ns = conversion_ns(operand, machine);
   if (stored.order() == 1) {
     const double bytes = static_cast<double>(stored.extents()[0]) * scalar_bytes(operand.format.scalar);
-    found.push_back({dense_format(1, operand.format.scalar), "a dense vector", takes_ns + bytes / machine.stream[3]});
+    found.push_back({dense_format(1, operand.format.scalar), "a dense vector", takes_ns + bytes / machine.stream[3], least_gain});
   }
   if (stored.order() != 2 || calls <= 1 || stored.nnz() < least_entries) return found;
   const auto fills = block_fills(stored, resources);
@@ -84,7 +89,9 @@ Expected<std::vector<LayoutCandidate>> candidates(const OperandFacts& operand, d
     auto format = parse_format(block.layout());
     if (!format) return std::unexpected(format.error());
     format->scalar = operand.format.scalar;
-    found.push_back({std::move(*format), fmt::format("{}, {:.0f} % full", block.words(), 100 * block.fill), takes_ns});
+    const bool is_full = block.diagonal || block.fill >= least_fill;
+    found.push_back({std::move(*format), fmt::format("{}, {:.0f} % full", block.words(), 100 * block.fill), takes_ns,
+                     is_full ? least_gain : sparse_gain});
   }
   return found;
 }
@@ -118,7 +125,7 @@ Expected<ChosenLayouts> chosen_layouts(const PlannedRequest& request,
       if (!planned) return std::unexpected(planned.error());
       const double priced = planned->ns + candidate.conversion_ns / options.calls;
       const std::string told = fmt::format("{}, {:.3g} us a call", candidate.words, priced * 1e-3);
-      if (priced > least_gain * ns) {
+      if (priced > candidate.least_gain * ns) {
         others += "; not " + told;
         continue;
       }
