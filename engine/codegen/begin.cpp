@@ -1,9 +1,11 @@
 // Outputs that a kernel begins itself (begun.h), where the worker says that they hold anything: an iteration of the root loop clears its
 // block right before it adds to it, or stores its products where it writes each element once.
 #include <algorithm>
+#include <cstddef>
 
 #include "engine/codegen/begun.h"
 #include "engine/codegen/generate.h"
+#include "runtime/abi.h"
 
 namespace weft {
 
