@@ -33,8 +33,8 @@ struct ReadOperand {
   LayoutOrigin origin = LayoutOrigin::given;
   bool padded = false;  ///< `stored` is memory of this reading alone
 };
-/// `changes`: values change from one run to the next. `spare`: what was stored before, which nobody reads any more, of an operand of
-/// the same place; it may be written to. Errors as of laid_out().
+/// `changes`: values change from one run to the next. `spare`: the padded copy of an earlier reading of this operand, whose kernel has
+/// ended; it is written to again where it has the extents. Errors as of laid_out().
 Expected<ReadOperand> read_operand(const Exposure& exposure, TensorId operand, const Tensor& given, bool changes,
                                    const Resources& resources, const Tensor& spare = {});
 
@@ -55,8 +55,8 @@ class ExposedOperands {
                                             const Resources& resources);
   const std::map<std::string, Tensor>& read() const { return read_; }
   bool as_given(const std::string& name) const;
-  /// Lets go of what is kept with the operands; whether there was any. Padded copies stay: they are nobody else's, and their zeros are
-  /// for others too.
+  /// Lets go of converted operands, which tensors of the host keep; whether there were any. Padded copies belong to the binding and stay:
+  /// for another x of these extents only what lies between their zeros is written.
   bool let_go();
   std::uint64_t padded_bytes() const;
 

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """Shows that include_order.py finds each kind of violation, one at a time, in a small tree that has none."""
 
-import pathlib
 import sys
-import tempfile
 
 from include_order import violations
+from small_tree import found_in
 
 GOOD = {
     "runtime/include/weft/tensor.h": "#include <vector>\n",
@@ -55,12 +54,7 @@ BAD = [
 
 
 def check(files):
-    with tempfile.TemporaryDirectory() as root:
-        for name, text in files.items():
-            path = pathlib.Path(root) / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        return violations(root)
+    return found_in(files, violations)
 
 
 def main():

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """Shows that room_pages.py finds each kind of violation, one at a time, in a small tree that has none."""
 
-import pathlib
 import sys
-import tempfile
 
 from room_pages import violations
+from small_tree import found_in
 
 ROOMS = ("engine/plan/cost",)
 PAGE = "# cost\n\n| file | what |\n|---|---|\n| `loop`, `nest` | prices |\n\nWhat it may see: nothing.\n" + "text\n" * 10
@@ -29,12 +28,7 @@ BAD = [
 
 
 def found(files):
-    with tempfile.TemporaryDirectory() as directory:
-        for name, text in files.items():
-            path = pathlib.Path(directory, name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        return violations(directory, ROOMS)
+    return found_in(files, lambda directory: violations(directory, ROOMS))
 
 
 wrong = [f"nothing wrong, but {said}" for said in found(GOOD)]

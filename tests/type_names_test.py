@@ -1,10 +1,9 @@
 #!/usr/bin/env python3
 """Shows that type_names.py finds a name that is there twice, and nothing where names only look alike."""
 
-import pathlib
 import sys
-import tempfile
 
+from small_tree import found_in
 from type_names import violations
 
 PROOF = "namespace weft {\n\nstruct Proof {\n  int ms;\n};\n\n}  // namespace weft\n"
@@ -24,12 +23,7 @@ BAD = [
 
 
 def found(files):
-    with tempfile.TemporaryDirectory() as directory:
-        for name, text in files.items():
-            path = pathlib.Path(directory, name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        return violations(directory)
+    return found_in(files, violations)
 
 
 wrong = [f"nothing wrong, but {said}" for said in found(GOOD)]

@@ -208,7 +208,7 @@ def test_layouts_are_chosen_for_matrices_of_ones_own():
         assert np.array_equal(kernel(M=own, x=x), M @ x)
     M.data *= 2
     assert np.array_equal(kernel(M=M, x=x), M @ x)
-    # What somebody may change is read as it is.
+    # Borrowed arrays may change in place, and are read as they are.
     borrowed = weft.compile(SPMV, M=M, x=x, calls=1e6, choose_layouts=True)
     assert not any("is stored in" in line for line in borrowed.plan.report["explanation"]["search"])
     assert "strips" in str(weft.plan(SPMV, M=own, x=x, calls=1e6, choose_layouts=True).report["explanation"])

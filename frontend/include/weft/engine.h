@@ -70,9 +70,9 @@ struct CompileOptions {
   /// Dense results that the code writes into parts of larger arrays, whose elements have neighbours along the last
   /// mode of its layout only (columns of a wider row-major matrix, say; of one mode: any stride); others are copied.
   std::vector<std::string> strided;
-  /// Matrices that nobody changes may be stored in blocks or strips of diagonals, and sparse vectors dense, where that
-  /// pays within `calls`, as Report::explanation then says. No result changes by it, but for the order of sums. The
-  /// kernel stores whatever it is bound to later so: it is for tensors like these.
+  /// Operands that are not named in `changing` or `changing_patterns` may be stored otherwise where that pays within
+  /// `calls`: matrices in blocks or strips of diagonals, sparse vectors dense. Report::explanation says so. Results
+  /// stay the same but for the order of sums. The kernel stores operands that are bound later in the same way.
   bool choose_layouts = false;
   bool operator==(const CompileOptions&) const = default;
 };
