@@ -56,12 +56,13 @@ LoweredNest lowered(const Nest& nest, const Network& network, const std::vector<
 }
 
 /// A register row is added to its target whole, which makes the entries of a target that knows them: only where
-/// every loop that sums into the row provably runs (the verifier's rule of presence). A target with the positions of an operand is found
-/// through that operand, which the loop that adds the row does not read: only where its levels are bound before (the rule of like).
+/// every loop that sums into the row provably runs (the verifier's rule of presence); so too a workspace that is read beside factors that
+/// are not known finite. A target with the positions of an operand is found through that operand, which the loop that adds the row does
+/// not read: only where its levels are bound before (the rule of like).
 LoweredNest lowered_with_rows(const Nest& nest, const Network& network, const std::vector<bool>& finite) {
   LoweredNest rows = lowered(with_register_rows(nest, network), network, finite);
   const bool may_not = std::ranges::any_of(nest.storages, [](const NestStorage& storage) {
-    return is_appended(storage) || storage.tells_presence || storage.like;
+    return is_appended(storage) || storage.tells_presence || storage.like || storage.storage.role == loop::Role::workspace;
   });
   return !may_not || loop::verify(rows.program) ? rows : lowered(nest, network, finite);
 }

@@ -68,33 +68,66 @@ struct SummedRows {
   std::vector<IndexId> indices;  ///< of the workspace, the vector index last
 };
 
+/// How many of its loops the statement shares with the one before or after it.
+std::size_t shared_depth(const Nest& nest, std::size_t number) {
+  const std::size_t after = number + 1 < nest.statements.size() ? nest.statements[number + 1].fused : 0;
+  return std::max<std::size_t>(nest.statements[number].fused, after);
+}
+
+/// Vectors of 64 bytes that the rows of a workspace fill, the vector index last.
+std::uint64_t vectors(const Nest& nest, const Network& network, const NestStatement& statement, const std::vector<IndexId>& indices) {
+  std::uint64_t count = (row_bytes(network, indices.back(), nest.storages[statement.target.storage].storage.scalar) + 63) / 64;
+  for (std::size_t n = 0; n + 1 < indices.size(); ++n) count *= network.indices[indices[n]].extent;
+  return count;
+}
+
+std::uint64_t bytes(const Nest& nest, const Network& network, const NestStatement& statement, const std::vector<IndexId>& indices) {
+  std::uint64_t count = row_bytes(network, indices.back(), nest.storages[statement.target.storage].storage.scalar);
+  for (std::size_t n = 0; n + 1 < indices.size(); ++n) count *= network.indices[indices[n]].extent;
+  return count;
+}
+
+/// The rows of the loops of a few iterations that stand around the `inner` loops of the statement, directly inside loops that the target
+/// does not have: with loops i, j, r, s those of r. Nothing where no such loop is around them.
+std::optional<SummedRows> tile_around(const Nest& nest, const Network& network, std::size_t number, std::size_t inner) {
+  const NestStatement& statement = nest.statements[number];
+  SummedRows tile{inner, {*statement.vector}};
+  for (; tile.depth > 1 && has(statement.target, statement.loops[tile.depth - 1]); --tile.depth) {
+    const IndexId index = statement.loops[tile.depth - 1];
+    if (!is_few(nest, network, statement, index)) return std::nullopt;
+    tile.indices.insert(tile.indices.begin(), index);
+  }
+  const std::size_t written = tile.depth;
+  // Loops around the tile may be those of other statements, but none of its own.
+  const std::size_t outermost = std::max<std::size_t>(1, shared_depth(nest, number));
+  while (tile.depth > outermost && !has(statement.target, statement.loops[tile.depth - 1])) --tile.depth;
+  if (tile.depth >= written || tile.depth < outermost) return std::nullopt;
+  return tile;
+}
+
 /// In Y[i,r,s] += B[i,j,r,c] * X[j,c,s] with loops i, j, r, c, s the loops over r and c are written out where they have a few iterations,
 /// so that a tile over r and s stays in registers while j goes on.
 SummedRows summed_rows(const Nest& nest, const Network& network, std::size_t number) {
   const NestStatement& statement = nest.statements[number];
-  const std::size_t innermost = statement.loops.size() - 1;
-  SummedRows row{first_reduction(statement), {*statement.vector}};
-  SummedRows tile = row;
-  std::uint64_t bytes = row_bytes(network, *statement.vector, nest.storages[statement.target.storage].storage.scalar);
-  std::uint64_t parts = (bytes + 63) / 64;
-  for (std::size_t inner = row.depth; inner < innermost; ++inner) {
+  const SummedRows row{first_reduction(statement), {*statement.vector}};
+  std::uint64_t iterations = 1;
+  for (std::size_t inner = row.depth; inner + 1 < statement.loops.size(); ++inner) {
     if (!is_few(nest, network, statement, statement.loops[inner])) return row;
-    parts *= network.indices[statement.loops[inner]].extent;
+    iterations *= network.indices[statement.loops[inner]].extent;
   }
-  while (tile.depth > 1 && has(statement.target, statement.loops[tile.depth - 1])) {
-    const IndexId index = statement.loops[tile.depth - 1];
-    if (!is_few(nest, network, statement, index)) return row;
-    bytes *= network.indices[index].extent;
-    parts *= network.indices[index].extent;
-    tile.indices.insert(tile.indices.begin(), index);
-    --tile.depth;
-  }
-  const std::size_t written = tile.depth;
-  while (tile.depth > 1 && !has(statement.target, statement.loops[tile.depth - 1])) --tile.depth;
-  // Loops around the tile may be those of other statements, but none of its own.
-  const std::size_t after = number + 1 < nest.statements.size() ? nest.statements[number + 1].fused : 0;
-  if (std::max<std::size_t>(statement.fused, after) > tile.depth) return row;
-  return tile.depth < written && bytes <= register_bytes && parts <= written_parts ? tile : row;
+  const std::optional<SummedRows> tile = tile_around(nest, network, number, row.depth);
+  if (!tile || tile->indices.size() == 1) return row;
+  const bool fits = bytes(nest, network, statement, tile->indices) <= register_bytes &&
+                    iterations * vectors(nest, network, statement, tile->indices) <= written_parts;
+  return fits ? *tile : row;
+}
+
+/// In y[i,r] += B[i,j,r,c] * x[j,c] with loops i, j, r, c and vectors over c what j adds is summed in whole vectors, a tile over r and c,
+/// and the rows of the tile are added up once j is through.
+std::optional<SummedRows> partial_sums(const Nest& nest, const Network& network, std::size_t number) {
+  const NestStatement& statement = nest.statements[number];
+  const std::optional<SummedRows> tile = tile_around(nest, network, number, statement.loops.size() - 1);
+  return tile && 64 * vectors(nest, network, statement, tile->indices) <= register_bytes ? tile : std::nullopt;
 }
 
 /// The depth of the flat walk that the statement is in: its own, or that of a statement before it that shares those loops.
@@ -106,18 +139,21 @@ std::optional<std::size_t> flat_walk_of(const Nest& nest, std::size_t number) {
   return std::nullopt;
 }
 
-bool wants_row(const Nest& nest, const Network& network, std::size_t number) {
+/// What the statement is to sum in registers, if anything.
+std::optional<SummedRows> wanted_rows(const Nest& nest, const Network& network, std::size_t number) {
   const NestStatement& statement = nest.statements[number];
-  if (!statement.vector || statement.loops.size() < 3 || statement.loops.back() != *statement.vector) return false;
-  if (!has(statement.target, *statement.vector) || is_row_workspace(nest, statement.target, *statement.vector)) {
-    return false;
+  if (!statement.vector || statement.loops.size() < 3 || statement.loops.back() != *statement.vector) return std::nullopt;
+  if (shared_depth(nest, number) == statement.loops.size() || !is_dense_inside(nest, statement, *statement.vector)) return std::nullopt;
+  std::optional<SummedRows> rows;
+  if (!has(statement.target, *statement.vector)) {
+    rows = partial_sums(nest, network, number);
+  } else if (!is_row_workspace(nest, statement.target, *statement.vector)) {
+    rows = summed_rows(nest, network, number);
+    if (rows->depth + 1 == statement.loops.size()) rows.reset();
   }
-  const std::size_t after = number + 1 < nest.statements.size() ? nest.statements[number + 1].fused : 0;
-  const bool is_alone = std::max<std::size_t>(statement.fused, after) < statement.loops.size();
-  const std::size_t depth = summed_rows(nest, network, number).depth;
   const auto flat = flat_walk_of(nest, number);
-  if (flat && depth > *flat) return false;  // nothing stands between the loops of a flat walk
-  return is_alone && is_dense_inside(nest, statement, *statement.vector) && depth + 1 < statement.loops.size();
+  if (rows && flat && rows->depth > *flat) rows.reset();  // nothing stands between the loops of a flat walk
+  return rows;
 }
 
 std::string row_name(const Nest& nest, const std::string& target) {
@@ -128,9 +164,11 @@ std::string row_name(const Nest& nest, const std::string& target) {
   return name;
 }
 
-void give_row(Nest& nest, const Network& network, std::size_t number) {
+void give_row(Nest& nest, std::size_t number, const SummedRows& rows) {
+  const auto& [depth, indices] = rows;
+  // Who reads the target comes after its sums; statements inside the loops of this one stay there.
+  const bool is_alone = shared_depth(nest, number) <= depth;
   NestStatement& statement = nest.statements[number];
-  const auto [depth, indices] = summed_rows(nest, network, number);
 
   NestStorage row;
   row.storage.name = row_name(nest, nest.storages[statement.target.storage].storage.name);
@@ -149,24 +187,21 @@ void give_row(Nest& nest, const Network& network, std::size_t number) {
   copy.vector = statement.vector;
   statement.target = access;
   nest.storages.push_back(std::move(row));
-  const std::size_t end = last_sharer(nest.statements, number, depth) + 1;
+  const std::size_t end = is_alone ? number + 1 : last_sharer(nest.statements, number, depth) + 1;
   nest.statements.insert(nest.statements.begin() + static_cast<std::ptrdiff_t>(end), std::move(copy));
 }
 
 }  // namespace
 
 Nest with_register_rows(Nest nest, const Network& network) {
-  std::uint64_t bytes = bytes_in_rows(nest, network);
+  std::uint64_t in_rows = bytes_in_rows(nest, network);
   for (std::size_t number = 0; number < nest.statements.size(); ++number) {
-    if (!wants_row(nest, network, number)) continue;
-    const NestStatement& statement = nest.statements[number];
-    const Scalar scalar = nest.storages[statement.target.storage].storage.scalar;
-    std::uint64_t rows = row_bytes(network, *statement.vector, scalar);
-    const std::vector<IndexId> indices = summed_rows(nest, network, number).indices;
-    for (std::size_t n = 0; n + 1 < indices.size(); ++n) rows *= network.indices[indices[n]].extent;
-    if (bytes + rows > register_bytes) continue;
-    bytes += rows;
-    give_row(nest, network, number);
+    const std::optional<SummedRows> rows = wanted_rows(nest, network, number);
+    if (!rows) continue;
+    const std::uint64_t more = bytes(nest, network, nest.statements[number], rows->indices);
+    if (in_rows + more > register_bytes) continue;
+    in_rows += more;
+    give_row(nest, number, *rows);
   }
   return nest;
 }

@@ -280,7 +280,8 @@ double CostModel::body_ns(Outside outside, IndexId index, StatementRange range, 
     // Streams run beside the arithmetic; gathers keep it waiting.
     double arithmetic = 0;
     if (loop.innermost) {
-      arithmetic = vector ? loop.vector_ns / std::max(1.0, extent(index)) : statement.model->scalar_body_ns;
+      const double apart = outside.batch_of(number) == Batch::tile && statement.model->sums_apart(index) ? options_.machine.vector_sum : 0;
+      arithmetic = vector ? (loop.vector_ns - apart) / std::max(1.0, extent(index)) : statement.model->scalar_body_ns;
     }
     body += std::max(arithmetic, moved.stream_ns) + moved.gather_ns + moved.update_ns + exceeding(loop, moved);
     if (loop.ends_inside) body += ends_inside(number, loop, outside.indices | one_index(index), range);

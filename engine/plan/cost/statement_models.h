@@ -168,6 +168,8 @@ class StatementModels {
       return (rest & few) != 0 && (row & (row - 1)) == 0 && (row & ~dense_below) == 0;
     }
     bool sums(IndexId index) const { return !contains(target->indices(), index); }
+    /// Whether a tile in registers holds vectors over `index`, which are added up once the loops around the tile are through.
+    bool sums_apart(IndexId index) const { return sums(index) && (target->indices() & dense_below & ~few) == 0; }
     // No other sparse operand has a say in how long the fibers of a factor below `bound` are.
     bool ends_alone(const AccessModel& access, IndexSet bound) const {
       return access.sparse() && !access.intermediate() && (access.indices() & ~bound & met) == 0;

@@ -71,6 +71,42 @@ TEST_CASE("over a few coordinates in between the workspace is a tile") {
   }
 }
 
+TEST_CASE("vectors over an index that the target lacks are summed whole, and added up once") {
+  const auto blocked = [](std::uint64_t rows, std::uint64_t columns, const std::string& loops) {
+    return Case{{{'i', 3}, {'j', 4}, {'r', rows}, {'c', columns}},
+                "y ir",
+                {"B ijrc", "x jc"},
+                "  layout B dsdd:0,1,2,3 f64\n  layout x dd:0,1 f64\n  result y dd:0,1 f64\n"
+                "  y[i,r] += B[i,j,r,c] * x[j,c]   loops " + loops + "   vector c\n"};
+  };
+  CHECK(programs(blocked(3, 8, "i,j,r,c")).find("with y_row[r,c] : f64 {dense, dense}\n      for j: drive B") != std::string::npos);
+  CHECK(programs(blocked(9, 8, "i,r,j,c")).find("with y_row[c] : f64 {dense}\n        for j:") != std::string::npos);
+  // As many as registers hold: 8 rows of 16; no loop around that only sums; none that may be kept inside the root.
+  CHECK(programs(blocked(8, 16, "i,j,r,c")).find("with y_row[r,c]") != std::string::npos);
+  CHECK(programs(blocked(8, 17, "i,j,r,c")).find("y_row") == std::string::npos);
+  CHECK(programs(blocked(9, 8, "i,j,r,c")).find("y_row") == std::string::npos);
+  CHECK(programs(blocked(3, 8, "j,i,r,c")).find("y_row") == std::string::npos);
+  for (const char* loops : {"i,j,r,c", "i,r,j,c", "j,i,r,c", "r,i,j,c"}) {
+    for (const std::uint64_t rows : {1, 3, 8, 9}) {
+      for (const std::uint64_t columns : {1, 3, 8, 16, 17, 200}) CHECK(defect(blocked(rows, columns, loops)) == "");
+    }
+  }
+  // Who reads the sum comes after it is complete, one by one or as a tile.
+  const std::string layouts = "  layout T dsd:0,1,2 f64\n  layout B dd:0,1 f64\n  layout C dd:0,1 f64\n";
+  CHECK(defect({{{'i', 3}, {'k', 4}, {'c', 8}, {'a', 3}},
+                "Y ia",
+                {"T ikc", "B kc", "C ia"},
+                layouts + "  intermediate t[i] d:0 f64\n  result Y dd:0,1 f64\n"
+                          "  t[i] += T[i,k,c] * B[k,c]   loops i,k,c   vector c\n"
+                          "  Y[i,a] += t[i] * C[i,a]     loops i,a   fused 1   vector a\n"}) == "");
+  CHECK(defect({{{'i', 3}, {'k', 4}, {'c', 8}, {'a', 3}, {'q', 2}},
+                "Y ia",
+                {"T ikc", "B kq", "C qa"},
+                layouts + "  intermediate w[i,q,c] ddd:0,1,2 f64\n  result Y dd:0,1 f64\n"
+                          "  w[i,q,c] += T[i,k,c] * B[k,q]   loops i,k,q,c   vector c\n"
+                          "  Y[i,a] += w[i,q,c] * C[q,a]     loops i,q,c,a   fused 1   vector a\n"}) == "");
+}
+
 TEST_CASE("only as many rows as registers hold") {
   CHECK(rows_of(spmm(128)).statements.size() == 2);
   CHECK(rows_of(spmm(129)).statements.size() == 1);

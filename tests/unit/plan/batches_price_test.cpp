@@ -141,4 +141,15 @@ TEST_CASE("columns of blocks stored by rows are picked from the vectors that hol
   CHECK(ns("ijrc") > ns("ijcr"));
 }
 
+TEST_CASE("a tile of vectors over what the target lacks is added up after the loops around it") {
+  // y[i,r] += B[i,j,r,c] * x[j,c]: with one row more than are written out no tile is kept, and each vector is added up for itself.
+  const auto ns = [](std::uint64_t rows) {
+    const Made made(problem("B:ijrc:dsdd:5000 x:jc -> ir", {{'i', 100}, {'j', 100}, {'r', rows}, {'c', 8}}), flat_tree(2));
+    const Outside outside = made.inside(made.model(), "ijr", {0, 0});
+    return made.model().price(outside, made.id('c'), {0, 0}, 0).ns;
+  };
+  CHECK(ns(9) - ns(8) >= Machine{}.vector_sum / 2);
+  CHECK(ns(8) < Machine{}.vector_sum);
+}
+
 }  // namespace batches_price_test
