@@ -127,10 +127,47 @@ Expected<Buffer> counted_coordinates(const Buffer& pos, unsigned pos_bits, unsig
   return crd;
 }
 
-/// The levels as a plain tensor; lengths become coordinates, which kernels read.
+/// Ends of fibers that have as many entries each: 0, n, 2 n, …
+Expected<Buffer> equal_ends(std::uint64_t fibers, std::uint64_t entries, unsigned pos_bits, const Resources& resources,
+                            std::string_view name) {
+  auto pos = Buffer::allocate((fibers + 1) * (pos_bits / 8), resources.memory, name);
+  if (!pos) return pos;
+  with_width(pos_bits, [&]<class Pos>(Pos) {
+    const auto ends = pos->as<Pos>();
+    for (std::uint64_t fiber = 0; fiber <= fibers; ++fiber) ends[fiber] = static_cast<Pos>(fiber * entries);
+  });
+  return pos;
+}
+
+/// Slots and the singleton below as one level; the arrays that tell coordinates and values stay.
+Expected<Tensor> with_fibers_of_slots(const Tensor& levels, std::uint32_t slots, const Resources& resources, const std::string& name) {
+  TensorArrays arrays = levels.arrays();
+  const Level counted = arrays.format.levels[slots];
+  LevelArrays& entries = arrays.levels[slots + 1];
+  Level& kind = arrays.format.levels[slots + 1];
+  kind.kind = LevelKind::compressed;
+  kind.pos_bits = counted.pos_bits;
+  if (has_pos(counted.kind)) {
+    entries.pos = std::move(arrays.levels[slots].pos);
+  } else {
+    kind.pos_bits = static_cast<std::uint8_t>(position_bits(levels.positions(slots)));
+    const std::uint64_t fibers = slots == 0 ? 1 : levels.positions(slots - 1);
+    auto pos = equal_ends(fibers, arrays.extents[slots], kind.pos_bits, resources, name);
+    if (!pos) return std::unexpected(pos.error());
+    entries.pos = std::move(*pos);
+  }
+  arrays.levels.erase(arrays.levels.begin() + slots);
+  arrays.extents.erase(arrays.extents.begin() + slots);
+  arrays.format.levels.erase(arrays.format.levels.begin() + slots);
+  arrays.format.mode_order.pop_back();
+  return made(std::move(arrays));
+}
+
+/// The levels as a plain tensor, with slots of fibers as network/exposure.h has them; lengths become coordinates, which kernels read.
 Expected<Tensor> plain_levels(const Tensor& stored, const Resources& resources, const std::string& name) {
   auto levels = level_tensor(stored, resources, name);
   if (!levels) return levels;
+  if (const auto slots = slots_of_fibers(*stored.format().layout)) return with_fibers_of_slots(*levels, *slots, resources, name);
   if (std::ranges::none_of(levels->format().levels, [](const Level& level) { return has_lengths(level.kind); })) return levels;
   TensorArrays arrays = levels->arrays();
   for (std::size_t level = 0; level < arrays.order(); ++level) {

@@ -93,7 +93,7 @@ void Generator::declare_entry(llvm::Function* body) {
 
 void Generator::describe(LevelCode& code, loop::StorageId storage, std::uint32_t level) const {
   code.full = is_full(program_, storage, level);
-  if (const loop::FiberFact* fiber = loop::short_fiber(program_, storage, level)) {
+  if (const auto fiber = loop::short_fiber(program_, storage, level)) {
     code.longest = fiber->maximum;
     code.constant = fiber->exact;
   }

@@ -159,6 +159,23 @@ bool Generator::sums_rows(const loop::For& each, std::span<const Driver> drivers
   });
 }
 
+/// The same of a loop over coordinates that finds all it looks up, with nothing inside but products and short fibers of them: of 2:4
+/// groups, `for j_0: locate B, locate x { for j_1: drive B { y += B * x } }` with two entries each.
+bool Generator::sums_short_fibers(const loop::For& each, std::span<const loop::Step> rest, const Scope& scope) const {
+  if (options_.strict_fp || options_.symbolic || !rest_is_dense(rest, {}, scope) || has_running_loop(each.body)) return false;
+  const auto is_sum = [&](const loop::Statement& statement) {
+    const auto* sum = std::get_if<loop::Accumulate>(&statement.node);
+    if (!sum) return false;
+    const StorageCode& target = storage_of(sum->target);
+    return scope.cursors[sum->target].bound == target.levels.size() && scope.held[target.id].size() == 1 &&
+           std::ranges::all_of(sum->factors, [&](loop::AccessId factor) { return storage_of(factor).storage->role == loop::Role::input; });
+  };
+  return std::ranges::all_of(each.body, [&](const loop::Statement& statement) {
+    const auto* fiber = std::get_if<loop::For>(&statement.node);
+    return fiber ? loop::is_short_loop(program_, *fiber) && std::ranges::all_of(fiber->body, is_sum) : is_sum(statement);
+  });
+}
+
 /// The scope, and more of it with sums of their own: additions need not wait for each other.
 std::vector<Scope> Generator::independent_sums(const loop::For& each, std::size_t count, const Scope& scope) {
   std::vector<Scope> sums(count, scope);

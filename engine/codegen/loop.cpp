@@ -205,22 +205,38 @@ void Generator::dense_loop(const loop::For& each, std::span<const loop::Step> re
   const std::shared_ptr<Batch> batch = begin_batch(each, scope);
   const bool outer = batch || has_running_loop(each.body);
   const bool spends = outer && !(rest_is_dense(rest, {}, scope) && always_strips(each.body));
+  const auto step = [&](llvm::Value* now, const Scope& outside) {
+    Scope here = outside;
+    here.coordinates[each.index] = now;
+    bind(rest, here, fingers, &each.body, [&](const Scope& found) {
+      Scope loaded = found;
+      load_values(each.body, loaded);
+      count(each, emit_->constant(1));
+      begin_rows(each, loaded);
+      block(each.body, loaded);
+    });
+  };
+  std::vector<Scope> sums;
+  if (!batch && sums_short_fibers(each, rest, scope)) sums = independent_sums(each, reduction_sums, scope);
   const auto inner = [&](std::span<llvm::Value* const> limits) {
+    begin_sums(each, sums);
+    if (!sums.empty()) {
+      llvm::Value* block = emit_->constant(sums.size());
+      emit_->while_loop([&] { return emit_->ir().CreateICmpUGE(emit_->ir().CreateSub(limits[0], emit_->get(coordinate)), block); },
+                        [&] {
+                          llvm::Value* first = emit_->get(coordinate);
+                          for (std::size_t n = 0; n < sums.size(); ++n) step(emit_->add(first, emit_->constant(n)), sums[n]);
+                          emit_->set(coordinate, emit_->add(first, block));
+                        });
+    }
     emit_->while_loop([&] { return has_room(batch.get(), emit_->ir().CreateICmpULT(emit_->get(coordinate), limits[0])); },
                       [&] {
-                        Scope here = scope;
                         llvm::Value* now = emit_->get(coordinate);
-                        here.coordinates[each.index] = now;
-                        bind(rest, here, fingers, &each.body, [&](const Scope& found) {
-                          Scope loaded = found;
-                          load_values(each.body, loaded);
-                          count(each, emit_->constant(1));
-                          begin_rows(each, loaded);
-                          block(each.body, loaded);
-                        });
+                        step(now, scope);
                         emit_->set(coordinate, emit_->add(now, emit_->constant(1)));
                         if (spends) emit_->spend_fuel();
                       });
+    add_sums(each, sums, scope);
   };
   if (outer || known_extent(program_, each.index).value_or(short_loop + 1) <= short_loop)
     in_batches(

@@ -5,6 +5,7 @@
 #include "engine/codegen/joined.h"
 #include "engine/codegen/presence.h"
 #include "engine/loop/overloaded.h"
+#include "engine/loop/short_fiber.h"
 #include "runtime/level_traits.h"
 
 namespace weft {
@@ -255,18 +256,41 @@ bool in_registers(const Program& program, loop::StorageId storage) {
 
 namespace {
 
+bool has_one_entry(const Program& program, loop::StorageId storage, std::uint32_t level) {
+  const auto fiber = loop::short_fiber(program, storage, level);
+  return fiber && fiber->exact && fiber->maximum == 1;
+}
+
+/// A level with one entry at each position drives the loop, which then is none: j of {dense, singleton} B[i,j].
+bool goes_over_one_entry(const Program& program, const For& each) {
+  std::size_t drivers = 0;
+  for (const Step& step : each.steps) {
+    if (step.use != Use::drive) continue;
+    const loop::Access& access = program.accesses[step.access];
+    const auto level = static_cast<std::uint32_t>(std::ranges::find(access.indices, each.index) - access.indices.begin());
+    if (level >= access.indices.size() || !has_one_entry(program, access.storage, level)) return false;
+    ++drivers;
+  }
+  return drivers == 1;
+}
+
 /// Vectors and scalars that a written loop is; more than written_parts where it cannot be written.
 std::uint64_t parts_of(const Program& program, const For& each) {
   const std::uint64_t never = written_parts + 1;
   const std::uint64_t extent = known_extent(program, each.index).value_or(never);
   if (is_vector_loop(program, each)) return is_unrolled(program, each.index) ? (extent + 7) / 8 : never;
   const bool plain = each.marks.parallel.empty() && !each.marks.flat && each.marks.batch == 0;
-  if (!plain || extent > written_iterations || each.body.empty()) return never;
+  const bool one_entry = goes_over_one_entry(program, each);
+  if (!plain || (extent > written_iterations && !one_entry) || each.body.empty()) return never;
   for (const Step& step : each.steps) {
     const loop::Access& access = program.accesses[step.access];
     const std::vector<Level>& levels = program.storages[access.storage].levels;
-    const auto first = levels.begin() + (std::ranges::find(access.indices, each.index) - access.indices.begin());
-    if (step.use == Use::append || !std::all_of(first, levels.end(), [](const Level& level) { return is_dense(level); })) return never;
+    auto first = static_cast<std::uint32_t>(std::ranges::find(access.indices, each.index) - access.indices.begin());
+    if (one_entry && step.use == Use::drive) ++first;
+    for (std::uint32_t level = first; level < levels.size(); ++level) {
+      if (step.use == Use::append || !(is_dense(levels[level]) || (level > first && has_one_entry(program, access.storage, level))))
+        return never;
+    }
   }
   std::uint64_t parts = 0;
   for (const Statement& statement : each.body) {
@@ -274,7 +298,7 @@ std::uint64_t parts_of(const Program& program, const For& each) {
     if (inner == nullptr && !std::holds_alternative<Accumulate>(statement.node)) return never;
     parts += inner != nullptr ? parts_of(program, *inner) : 1;
   }
-  return std::min(never, parts * extent);
+  return std::min(never, one_entry ? parts : parts * extent);
 }
 
 /// Every loop that has a step on the access goes over the index of the level it binds: the last in vector loops, the others written out.

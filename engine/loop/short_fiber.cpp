@@ -23,14 +23,17 @@ std::uint32_t level_of(const Access& access, IndexId index) {
 
 }  // namespace
 
-const FiberFact* short_fiber(const Program& program, StorageId storage, std::uint32_t level) {
+std::optional<FiberFact> short_fiber(const Program& program, StorageId storage, std::uint32_t level) {
+  const std::vector<Level>& levels = program.storages[storage].levels;
+  const auto in_chain = [](LevelKind kind) { return begins_chain(kind) || is_per_parent(kind); };
+  if (level > 0 && is_per_parent(levels[level].kind) && !in_chain(levels[level - 1].kind)) return FiberFact{storage, level, 1, true};
   for (const Fact& fact : program.facts) {
     const auto* fiber = std::get_if<FiberFact>(&fact);
     if (fiber && fiber->storage == storage && fiber->level == level && fiber->maximum > 0 &&
-        fiber->maximum <= short_fiber_entries && is_compressed(program.storages[storage].levels[level].kind))
-      return fiber;
+        fiber->maximum <= short_fiber_entries && is_compressed(levels[level].kind))
+      return *fiber;
   }
-  return nullptr;
+  return std::nullopt;
 }
 
 bool is_short_loop(const Program& program, const For& each) {
@@ -42,7 +45,7 @@ bool is_short_loop(const Program& program, const For& each) {
     const std::uint32_t level = level_of(access, each.index);
     if (step.use != Use::drive || level >= levels.size() || is_dense(levels[level].kind)) continue;
     ++drivers;
-    const FiberFact* fact = level > 0 ? short_fiber(program, access.storage, level) : nullptr;
+    const std::optional<FiberFact> fact = level > 0 ? short_fiber(program, access.storage, level) : std::nullopt;
     is_short = is_short && fact && (fact->exact || fact->maximum == 1 || !contains_loop(each.body));
   }
   return drivers == 1 && is_short;

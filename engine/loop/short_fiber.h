@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "engine/loop/program.h"
 
@@ -10,8 +11,9 @@ namespace weft::loop {
 /// Longer fibers are not worth straight code, nor searching entry by entry.
 constexpr std::uint64_t short_fiber_entries = 4;
 
-/// The fact that the fibers of a level are short; null: they may not be.
-const FiberFact* short_fiber(const Program& program, StorageId storage, std::uint32_t level);
+/// That the fibers of a level are short, by a fact, or as a singleton below a level that is none of its chain: of {dense, singleton} the
+/// second has one entry at each position. Nothing: they may not be.
+std::optional<FiberFact> short_fiber(const Program& program, StorageId storage, std::uint32_t level);
 
 /// The loop runs over one short fiber and is written out. Where the fiber has two entries or more, and not always as many,
 /// only if nothing loops inside: y(i,r) = M(i,j) * x(j,r) with at most two entries in a row took 1.17 times as long written

@@ -243,6 +243,7 @@ class Exposer {
       for (ModePart& part : native.parts)
         if (!part.own && part.mode == mode) part = ModePart{.own = true};
     }
+    if (!native.sums.empty() && slots_of_fibers(layout)) return std::nullopt;
     return native;
   }
   bool is_pattern(TensorId operand) const {
@@ -397,6 +398,7 @@ class Exposer {
     }
     if (cut && std::ranges::any_of(parts, &ModePart::own)) return false;
     exposed.read_in = cut ? format_over(exposed.parts, levels, format.modes()) : format;
+    if (const auto slots = slots_of_fibers(*format.layout)) exposed.parts.erase(exposed.parts.begin() + *slots);
     exposure_.tensors[tensor] = std::move(exposed);
     return true;
   }
@@ -588,6 +590,14 @@ std::optional<Format> Exposure::computed_in(TensorId result) const {
   Format levels = dense_format(exposed.parts.size(), exposed.read_in->scalar);
   levels.levels = exposed.read_in->levels;
   return levels;
+}
+
+std::optional<std::uint32_t> slots_of_fibers(const Layout& layout) {
+  const auto is_singleton = [&](std::size_t level) { return level < layout.levels.size() && layout.levels[level].kind == LevelKind::singleton; };
+  const auto slots = std::ranges::find_if(layout.levels, [](const LayoutLevel& level) { return !level.value; });
+  const auto level = static_cast<std::size_t>(slots - layout.levels.begin());
+  if (!is_singleton(level + 1) || is_singleton(level + 2) || !layout.free.empty()) return std::nullopt;
+  return static_cast<std::uint32_t>(level);
 }
 
 Format with_modes(Format format, const std::vector<std::uint32_t>& modes) {

@@ -4,7 +4,8 @@
 //   y(i_0,i_1) = B(i_0,j_0,i_1,j_1) * x(j_0,j_1), with i = 3*i_0 + i_1 and j = 3*j_0 + j_1
 //
 // An index is cut into parts where a layout has levels of its quotients and remainders; every tensor over it then has modes for
-// the parts, dense ones as another view of the same elements. Slots are indices of their own, summed like any other.
+// the parts, dense ones as another view of the same elements. Slots are indices of their own, summed like any other; those directly
+// above the coordinates that they number are one compressed level with these, of which each fiber has as many entries as slots.
 //
 //   y(i) = B(i,j) * x(j), B as (j-i:s, i:d)
 //   y(i) = B(B_0,i) * x(B_0,i), with j = B_0 + i - 3
@@ -101,6 +102,9 @@ enum class Exposing : std::uint8_t {
 
 /// Nothing where no tensor has a layout. `stored`: one per tensor. Pure.
 std::optional<Exposure> exposed(const Network& network, const std::vector<StoredAs>& stored, Exposing exposing = Exposing::all);
+
+/// The level of slots that is one compressed level with the singleton below: of (i:d, *:d, j:q) the second.
+std::optional<std::uint32_t> slots_of_fibers(const Layout& layout);
 
 /// A layout of other modes: what held mode m holds modes[m]. Plain formats stay.
 Format with_modes(Format format, const std::vector<std::uint32_t>& modes);

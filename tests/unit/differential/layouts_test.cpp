@@ -256,6 +256,68 @@ Tensor small_integers(std::vector<std::uint64_t> extents, bool by_columns) {
 
 }  // namespace
 
+namespace {
+
+/// At most two entries in each group of four columns, in no row as many as in the next.
+Tensor paired(std::uint64_t rows, std::uint64_t columns) {
+  std::vector<double> values(rows * columns);
+  for (std::uint64_t i = 0; i < rows; ++i) {
+    for (std::uint64_t group = 0; 4 * group < columns; ++group) {
+      for (const std::uint64_t in : {(i + group) % 4, (3 * i + group * group) % 4}) {
+        const std::uint64_t j = 4 * group + in;
+        if (j < columns && (i + group) % 5 != 4) values[i * columns + j] = static_cast<double>((3 * i + j) % 7) - 3;
+      }
+    }
+  }
+  return *convert(*borrow_dense({rows, columns}, values), sparse_format(2), Resources(), "B");
+}
+
+}  // namespace
+
+TEST_CASE("slots are levels of fibers, or lanes of a row") {
+  const std::vector<std::string> layouts = {"ell", "(i,j) -> (i:d, *:v, j:q)", "nm(2,4)", "nm(3,4)", "sell(8)", "sell(3)", "(j,i) -> (i:d, *:d, j:q)"};
+  const std::vector<std::string> expressions = {"y(i) = B(i,j) * x(j)", "y(j) = B(i,j) * z(i)", "Y(i,h) = B(i,j) * X(j,h)", "s = B(i,j)",
+                                                "y(i) = 2 * B(i,j) * x(j) * z(i)", "R(i,j) = B(i,j) * x(j)", "y(i) = B(i,j) * w(j)"};
+  for (const auto& [rows, columns] : {std::pair(1, 4), std::pair(9, 6), std::pair(16, 31), std::pair(5, 1203)}) {
+    const Tensor matrix = paired(rows, columns);
+    Tensors all{{"x", small_integers({static_cast<std::uint64_t>(columns)}, false)},
+                {"z", small_integers({static_cast<std::uint64_t>(rows)}, false)},
+                {"X", small_integers({static_cast<std::uint64_t>(columns), 9}, false)}};
+    all["w"] = *convert(all["x"], sparse_format(1), Resources(), "w");
+    for (const std::string& text : expressions) {
+      const auto engine = Engine::create({});
+      REQUIRE(engine);
+      std::string loops;
+      const auto result_of = [&](const Tensor& given) {
+        Tensors tensors{{"B", given}};
+        for (const auto& [name, tensor] : all)
+          if (text.find(name + "(") != std::string::npos) tensors[name] = tensor;
+        CompileOptions options;
+        options.formats["B"] = given.format();
+        const auto kernel = engine->compile(text, tensors, options);
+        REQUIRE_MESSAGE(kernel, (kernel ? "" : kernel.error().message));
+        loops = kernel->explain("loops").value_or("");
+        Bindings bindings;
+        for (const auto& [name, tensor] : tensors) bindings.set(name, tensor);
+        const auto results = kernel->run(bindings);
+        REQUIRE_MESSAGE(results, (results ? "" : results.error().message));
+        CHECK(verify(results->begin()->second, Resources(), "result"));
+        return nonzeros(*entries_of(results->begin()->second, Resources()));
+      };
+      const CoordinateMap expected = result_of(matrix);
+      for (const std::string& layout : layouts) {
+        CAPTURE(text);
+        CAPTURE(layout);
+        CAPTURE(columns);
+        const auto laid = convert(matrix, *parse_format(layout), Resources(), "B");
+        REQUIRE_MESSAGE(laid, (laid ? "" : laid.error().message));
+        CHECK(differences(result_of(*laid), expected) == "");
+        CHECK_MESSAGE((loops.find("singleton") != std::string::npos) == layout.starts_with("sell"), loops);
+      }
+    }
+  }
+}
+
 TEST_CASE("modes that are sums of levels") {
   const std::vector<std::string> layouts = {"dia", "dia(1)", "dia(4)", "dia(64)", "band(2,2)", "bcsr(2,3,unaligned)", "vbl", "skyline",
                                             "(i,j) -> (j-i:s, j:d)", "(i,j) -> (j+i:s, i:d)", "(i,j) -> (i:d, j-2*i:s)",
