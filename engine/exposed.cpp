@@ -293,7 +293,7 @@ Format format_handed_over(const Exposure& exposure, const Schedule& schedule, co
   const ExposedTensor& exposed = exposure.tensors[result.tensor];
   if (exposed.handed_over) return *exposed.handed_over;
   const std::size_t modes = exposure.given.tensors[result.tensor].extents.size();
-  if (result.like) {
+  if (result.like && !exposed.asked) {
     const ScheduledTensor& operand = schedule.tensors[*result.like];
     Format format = given.at(exposure.given.tensors[operand.tensor].name);
     const std::vector<ModePart> from = stored_parts(exposure.tensors[operand.tensor].parts, operand.format);

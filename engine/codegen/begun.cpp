@@ -39,8 +39,11 @@ bool is_begun(const loop::Program& program, const loop::For& root, loop::Storage
 
 bool leaves_rows_out(const loop::Program& program) {
   const auto& root = std::get<loop::For>(program.body.front().node);
+  Depths depths(program.accesses.size(), 0);
   return std::ranges::any_of(root.steps, [&](const loop::Step& step) {
-    return !is_dense(program.storages[program.accesses[step.access].storage].levels[0]);
+    const bool sparse = !is_dense(next_level(program, step.access, depths));
+    ++depths[step.access];
+    return sparse;
   });
 }
 

@@ -424,6 +424,7 @@ class Exposer {
     } else if (!done && has_layout) {
       exposed.read_in = plain_format(*stored.format);
     }
+    exposed.asked = declared.is_result && stored.format && !has_layout;
     if (declared.is_result && has_layout) exposed.handed_over = *stored.format;
     if (declared.is_result && !has_layout && !exposed.parts.empty() && stored.format) exposed.handed_over = *stored.format;
     if (!modes.empty() && stored_[*stored.like].format && stored_[*stored.like].format->layout)

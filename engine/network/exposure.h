@@ -67,6 +67,7 @@ struct ExposedTensor {
   std::optional<Format> read_in;
   /// Results: how they are handed over, whatever they are computed in; nothing: as computed, with the modes as given.
   std::optional<Format> handed_over;
+  bool asked = false;  ///< of results: for a plain format, which one at the positions of an operand has too
   bool operator==(const ExposedTensor&) const = default;
 };
 

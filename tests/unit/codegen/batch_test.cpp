@@ -86,4 +86,19 @@ TEST_CASE("a kernel begins outputs of which each coordinate of the root has a ro
   CHECK(signature(*rows).begun == std::vector<std::uint32_t>{2});
 }
 
+TEST_CASE("a diagonal that is not stored leaves a row out") {
+  const auto program = [](const std::string& levels, const std::string& access, const std::string& steps) {
+    const auto parsed = loop::parse("program p\n  index  i, r\n  input  M : f64 {" + levels + "}   access M[" + access +
+                                    "]\n  input  C : f64 {dense, dense}   access C[i,r]\n  output A : f64 {dense, dense}   access A[i,r]\n"
+                                    "  for i: " + steps + ", locate C, insert A @parallel(A: owner)\n"
+                                    "    for r: locate C, insert A @vector\n      A += M * C\n");
+    REQUIRE_MESSAGE(parsed.has_value(), parsed.error().message);
+    return *parsed;
+  };
+  CHECK(leaves_rows_out(program("dense, compressed<32,32>", "i,i", "locate M, locate M")));
+  CHECK(leaves_rows_out(program("compressed<32,32>", "i", "drive M")));
+  CHECK_FALSE(leaves_rows_out(program("dense, dense", "i,i", "locate M, locate M")));
+  CHECK_FALSE(leaves_rows_out(program("dense", "i", "locate M")));
+}
+
 }  // namespace batch_test

@@ -192,6 +192,25 @@ TEST_CASE("a kernel over levels keeps nothing of the host's alive between runs")
   }
 }
 
+TEST_CASE("a format that is asked for is that of a result at the positions of an operand with a layout") {
+  const auto engine = Engine::create({});
+  REQUIRE(engine);
+  std::vector<double> values = {0, 1, 0, 2, 3, 0, 0, 0};
+  const Tensor dense = *borrow_dense({4, 2}, values);
+  for (const char* const layout : {"(i,j) -> (i/2:d, j-i:s, i%2:d)", "bcsr(2,2)", "ell", "ds"}) {
+    CAPTURE(layout);
+    const Tensors tensors{{"T", *convert(dense, *parse_format(layout), Resources(), "T")}};
+    CompileOptions options;
+    options.formats["R"] = *parse_format("ds:1,0");
+    const auto kernel = engine->compile("R(l,i) = 2 * T(i,l)", tensors, options);
+    REQUIRE_MESSAGE(kernel, (kernel ? "" : kernel.error().message));
+    Bindings bindings;
+    bindings.set("T", tensors.at("T"));
+    for (unsigned run = 0; run < 2; ++run)
+      CHECK(defect(kernel->run(bindings), {{{1, 0}, 2}, {{1, 1}, 4}, {{0, 2}, 6}}, options.formats.at("R")) == "");
+  }
+}
+
 TEST_CASE("what stands beyond an extent meets no NaN and no infinity") {
   const auto engine = Engine::create({});
   REQUIRE(engine);

@@ -31,6 +31,23 @@ std::vector<double> product(const Tensor& M, const Tensor& x, std::uint64_t colu
 
 }  // namespace
 
+TEST_CASE("rows that a diagonal leaves out are zero, whatever an earlier run left there") {
+  const auto matrix = [](std::vector<double> values) {
+    const auto dense = borrow_dense({4, 4}, values);
+    REQUIRE(dense);
+    return *convert(*dense, *parse_format("ds"), Resources(), "A");
+  };
+  Tensors operands = {{"A", matrix({1, 1, 1, 1, 0, 2, 1, 0, 0, 0, 3, 0, 0, 0, 0, 4})}, {"B", operand("ones(4x3)")}};
+  for (double& value : operands.at("B").writable_values<double>()) value = 1;
+  CompileOptions options;
+  options.formats["A"] = operands.at("A").format();
+  const Kernel kernel = compiled(engine_with(1), "y(i,r) = A(i,i) * B(i,r)", operands, options);
+  Bindings bindings = bound(operands);
+  CHECK(numbers(results_of(kernel, bindings).at("y")) == std::vector<double>{1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4});
+  bindings.set("A", matrix({0, 1, 1, 1, 1, 5, 0, 0, 0, 0, 0, 0, 1, 1, 1, 0}));
+  CHECK(numbers(results_of(kernel, bindings).at("y")) == std::vector<double>{0, 0, 0, 5, 5, 5, 0, 0, 0, 0, 0, 0});
+}
+
 TEST_CASE("outputs: y = alpha M x + beta y, in place and copied, alpha and beta changed from run to run") {
   const Tensors operands = {{"M", operand("sparse(60x50,nnz=400,seed=1)")}, {"x", operand("uniform(50x4)")}};
   const std::vector<double> sum = product(operands.at("M"), operands.at("x"), 4);
