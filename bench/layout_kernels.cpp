@@ -54,6 +54,78 @@ void multiply_strips(const Arrays& a, const double* x, std::span<double> y) {
   }
 }
 
+/// Rows side by side, as many as a vector has lanes: `sell(8)`.
+void multiply_lanes(const Tensor& matrix, const double* x, std::span<double> y) {
+  constexpr std::uint64_t lanes = 8;
+  const auto pos = matrix.levels()[1].pos.as<const std::uint32_t>();
+  const auto crd = matrix.levels()[3].crd.as<const std::uint32_t>();
+  const auto values = matrix.values().as<const double>();
+  for (std::uint64_t slice = 0; slice + 1 < pos.size(); ++slice) {
+    double sums[lanes] = {};
+    for (std::uint64_t p = std::uint64_t{pos[slice]} * lanes; p < std::uint64_t{pos[slice + 1]} * lanes; p += lanes)
+      for (std::uint64_t lane = 0; lane < lanes; ++lane) sums[lane] += values[p + lane] * x[crd[p + lane]];
+    std::copy_n(sums, std::min(lanes, y.size() - slice * lanes), &y[slice * lanes]);
+  }
+}
+
+/// As many entries in each row: `ell`.
+void multiply_slots(const Tensor& matrix, const double* x, std::span<double> y) {
+  const std::uint64_t slots = matrix.level_extents()[1];
+  const auto crd = matrix.levels()[2].crd.as<const std::uint32_t>();
+  const auto values = matrix.values().as<const double>();
+  for (std::uint64_t row = 0; row < y.size(); ++row) {
+    double sums[4] = {};
+    std::uint64_t p = row * slots;
+    for (; p + 4 <= (row + 1) * slots; p += 4)
+      for (std::uint64_t n = 0; n < 4; ++n) sums[n] += values[p + n] * x[crd[p + n]];
+    for (; p < (row + 1) * slots; ++p) sums[0] += values[p] * x[crd[p]];
+    y[row] = sums[0] + sums[1] + (sums[2] + sums[3]);
+  }
+}
+
+/// Two of each four columns: `nm(2,4)`, coordinates of one byte.
+void multiply_pairs(const Tensor& matrix, const double* x, std::span<double> y) {
+  const std::uint64_t groups = matrix.level_extents()[1];
+  const auto crd = matrix.levels()[3].crd.as<const std::uint8_t>();
+  const auto values = matrix.values().as<const double>();
+  for (std::uint64_t row = 0; row < y.size(); ++row) {
+    double sums[4] = {};
+    for (std::uint64_t group = 0; group < groups; ++group) {
+      const std::uint64_t p = 2 * (row * groups + group);
+      for (std::uint64_t n = 0; n < 2; ++n) sums[2 * (group % 2) + n] += values[p + n] * x[4 * group + crd[p + n]];
+    }
+    y[row] = sums[0] + sums[1] + (sums[2] + sums[3]);
+  }
+}
+
+/// Runs without a gap: `vbl`.
+void multiply_runs(const Tensor& matrix, const double* x, std::span<double> y) {
+  const auto pos = matrix.levels()[1].pos.as<const std::uint32_t>();
+  const auto starts = matrix.levels()[1].crd.as<const std::uint32_t>();
+  const auto ends = matrix.levels()[2].pos.as<const std::uint32_t>();
+  const auto values = matrix.values().as<const double>();
+  for (std::uint64_t row = 0; row < y.size(); ++row) {
+    double sums[8] = {};
+    double rest = 0;
+    for (std::uint32_t run = pos[row]; run < pos[row + 1]; ++run) {
+      const double* const from = x + starts[run] - ends[run];
+      std::uint32_t p = ends[run];
+      for (; p + 8 <= ends[run + 1]; p += 8)
+        for (std::uint32_t n = 0; n < 8; ++n) sums[n] += values[p + n] * from[p + n];
+      for (; p < ends[run + 1]; ++p) rest += values[p] * from[p];
+    }
+    for (const double sum : sums) rest += sum;
+    y[row] = rest;
+  }
+}
+
+template <void multiply(const Tensor&, const double*, std::span<double>)>
+Multiply over_levels(const Tensor& matrix) {
+  return [matrix](std::span<const double> padded, std::span<double> y) {
+    multiply(matrix, padded.data() + padding(matrix.extents()[0]), y);
+  };
+}
+
 template <std::uint64_t high, std::uint64_t wide>
 Multiply blocks(const Arrays& a, std::uint64_t columns) {
   return [a, columns](std::span<const double> padded, std::span<double> y) {
@@ -75,6 +147,11 @@ Multiply strips(const Arrays& a) {
 
 std::optional<Multiply> by_hand(const Tensor& matrix, const std::string& layout, std::uint64_t columns) {
   if (matrix.format().scalar != Scalar::f64 || (columns != 1 && columns != 32)) return std::nullopt;
+  if (columns == 1 && layout == "sell(8)") return over_levels<multiply_lanes>(matrix);
+  if (columns == 1 && layout == "ell") return over_levels<multiply_slots>(matrix);
+  if (columns == 1 && layout == "nm(2,4)") return over_levels<multiply_pairs>(matrix);
+  if (columns == 1 && layout == "vbl") return over_levels<multiply_runs>(matrix);
+  if (layout == "sell(8)" || layout == "ell" || layout == "nm(2,4)" || layout == "vbl") return std::nullopt;
   const Arrays a = arrays_of(matrix);
   if (layout == "csr") return blocks<1, 1>(a, columns);
   if (layout == "bcsr(2,1)") return blocks<2, 1>(a, columns);

@@ -6,7 +6,10 @@
 #include <map>
 
 #include "bench/data.h"
+#include "bench/again.h"
 #include "bench/layout_kernels.h"
+#include "bench/layout_matrices.h"
+#include "bench/layout_products.h"
 #include "bench/single_figures.h"
 #include "bench/timing.h"
 #include "bench/wanted.h"
@@ -22,76 +25,21 @@ constexpr double most_places = 8;         // per entry: layouts that take more a
 constexpr double usual_calls = 1000;
 
 const std::vector<std::string> layouts = {"csr",       "bcsr(2,1)", "bcsr(2,2)", "bcsr(3,1)", "bcsr(3,3)", "bcsr(4,1)",
-                                          "bcsr(4,4)", "bcsr(8,8)", "dia(8)",    "dia(16)",   "dia(64)"};
+                                          "bcsr(4,4)", "bcsr(8,8)", "dia(8)",    "dia(16)",   "dia(64)",   "ell",
+                                          "sell(8)",   "nm(2,4)",   "vbl"};
 
-Expected<Engine> engine_of(unsigned threads) {
-  EngineOptions options;
-  options.resources.threads = Threads(threads);
-  return Engine::create(options);
-}
-
-/// Milliseconds of a run by the median of rounds in which each goes several times in a row: what it reads is in the caches as far as it
-/// fits there.
-std::vector<double> in_turn(const std::vector<std::function<void()>>& runs, double seconds) {
-  constexpr int in_a_row = 8;
-  std::vector<std::function<void()>> rows;
-  std::vector<std::vector<double>> times(runs.size());
-  for (std::size_t n = 0; n < runs.size(); ++n) {
-    rows.push_back([&, n] {
-      runs[n]();
-      times[n].push_back(time_ms([&] {
-                           for (int run = 0; run < in_a_row; ++run) runs[n]();
-                         }) /
-                         in_a_row);
-    });
-  }
-  (void)interleaved(rows, seconds);
-  std::vector<double> medians;
-  for (std::vector<double>& each : times) {
-    std::ranges::sort(each);
-    medians.push_back(each[each.size() / 2]);
-  }
-  return medians;
-}
-
-/// A kernel with operands, again and again.
-struct Bound {
-  Kernel kernel;
-  Bindings bindings;
-  Tensor y;          ///< of the last run
-  std::string told;  ///< what was chosen
-
-  Expected<void> run() {
-    y = Tensor();  // its memory is the next one's
-    const auto results = kernel.run(bindings);
-    if (!results) return std::unexpected(results.error());
-    y = results->begin()->second;
-    return {};
-  }
-  std::vector<double> values() const {
-    const Tensor plain = *convert(y, dense_format(y.order()), Resources(), "y");
-    const auto stored = plain.values().as<const double>();
-    return {stored.begin(), stored.end()};
-  }
-};
-
-Expected<std::unique_ptr<Bound>> bound(const Engine& engine, const std::string& text, const Tensors& operands,
-                                       const CompileOptions& options) {
-  auto kernel = engine.compile(text, operands, options);
-  if (!kernel) return std::unexpected(kernel.error());
-  auto made = std::make_unique<Bound>();
-  made->kernel = std::move(*kernel);
-  for (const auto& [name, tensor] : operands) made->bindings.set(name, tensor);
-  const std::string& explanation = made->kernel.report().explanation;
-  if (const auto at = explanation.find("B is stored in "); at != std::string::npos)
-    made->told = explanation.substr(at, explanation.find_first_of(",;\n", at) - at);
-  if (auto ran = made->run(); !ran) return std::unexpected(ran.error());
-  return made;
-}
-
+/// Of a layout that is not made yet; 1 where that is not known before.
 double fill_of(const std::vector<BlockFill>& fills, const std::string& layout) {
   const auto found = std::ranges::find(fills, layout, &BlockFill::layout);
   return found == fills.end() ? 1 : found->fill;
+}
+
+/// Entries a row has in the mean, and the most: as ell has them in all.
+double fill_of_slots(const Tensor& csr) {
+  const auto pos = csr.levels()[1].pos.as<const std::uint32_t>();
+  std::uint32_t most = 0;
+  for (std::size_t row = 0; row + 1 < pos.size(); ++row) most = std::max(most, pos[row + 1] - pos[row]);
+  return static_cast<double>(pos.back()) / (static_cast<double>(pos.size() - 1) * std::max(1U, most));
 }
 
 /// One matrix times x or X in all layouts that are not too empty, by weft and by hand; then as weft chooses for 1000 calls.
@@ -107,22 +55,25 @@ Expected<void> measure(const Engine& engine, const std::string& name, const Tens
   const auto fills = block_fills(matrix, resources);
   if (!fills) return std::unexpected(fills.error());
   std::vector<std::string> names;
-  std::vector<std::unique_ptr<Bound>> kernels;
+  std::vector<double> fill;
+  std::vector<std::unique_ptr<Again>> kernels;
   std::vector<std::function<void()>> runs;
   std::vector<std::size_t> hand_runs;  // by layout; 0: none
   std::vector<double> y(rows * columns);
   std::vector<Tensor> kept;
   std::vector<std::function<void()>> hands;
   for (const std::string& layout : layouts) {
-    if (1 / fill_of(*fills, layout) > most_places) continue;
+    if (1 / fill_of(*fills, layout) > most_places || (layout == "ell" && 1 / fill_of_slots(matrix) > most_places)) continue;
     const auto format = parse_format(layout);
     if (!format) return std::unexpected(format.error());
     auto stored = convert(matrix, *format, resources, "B");
+    if (!stored && layout == "nm(2,4)") continue;  // more than two in a group
     if (!stored) return std::unexpected(stored.error());
+    fill.push_back(static_cast<double>(matrix.values().size_bytes()) / static_cast<double>(stored->values().size_bytes()));
     CompileOptions options;
     options.calls = usual_calls;
     options.formats["B"] = *format;
-    auto made = bound(engine, text, {{"B", *stored}, {"x", *x}}, options);
+    auto made = again(engine, text, {{"B", *stored}, {"x", *x}}, options);
     if (!made) return std::unexpected(made.error());
     if (!kernels.empty() && (*made)->values() != kernels.front()->values())
       return internal_error(fmt::format("{} of {} is wrong", layout, name));
@@ -141,7 +92,7 @@ Expected<void> measure(const Engine& engine, const std::string& name, const Tens
   CompileOptions free;
   free.calls = usual_calls;
   free.choose_layouts = true;
-  auto chosen = bound(engine, text, {{"B", matrix}, {"x", *x}}, free);
+  auto chosen = again(engine, text, {{"B", matrix}, {"x", *x}}, free);
   if (!chosen) return std::unexpected(chosen.error());
   if ((*chosen)->values() != kernels.front()->values()) return internal_error(fmt::format("the chosen layout of {} is wrong", name));
   kernels.push_back(std::move(*chosen));
@@ -161,7 +112,7 @@ Expected<void> measure(const Engine& engine, const std::string& name, const Tens
     best = std::min(best, ms);
     const std::string hand = hand_runs[n] == 0 ? "" : fmt::format("{:9.4f} {:6.2f}", timings[kernels.size() + hand_runs[n] - 1],
                                                                   timings[kernels.size() + hand_runs[n] - 1] / ms);
-    fmt::print("{:<22} {:<5} {:<10} {:5.2f} {:9.4f} {:6.2f} {}\n", name, one ? "SpMV" : "SpMM", names[n], fill_of(*fills, names[n]), ms,
+    fmt::print("{:<22} {:<5} {:<10} {:5.2f} {:9.4f} {:6.2f} {}\n", name, one ? "SpMV" : "SpMM", names[n], fill[n], ms,
                csr / ms, hand);
   }
   const double ms = timings[names.size()];
@@ -183,7 +134,7 @@ Expected<void> measure_lookups(const Engine& engine, const std::string& name, co
       const auto stored = convert(matrix, *parse_format(order), resources, "B");
       if (!stored) return std::unexpected(stored.error());
       std::string line = fmt::format("{:<22} {:<7} {:>8g}", name, order, density);
-      std::vector<std::unique_ptr<Bound>> kernels;
+      std::vector<std::unique_ptr<Again>> kernels;
       for (const std::string pinned : {"", "s", "b", "h", "d"}) {
         CompileOptions options;
         options.calls = usual_calls;
@@ -192,25 +143,17 @@ Expected<void> measure_lookups(const Engine& engine, const std::string& name, co
         if (pinned.empty()) options.choose_layouts = true;
         else
           options.formats["x"] = *parse_format(pinned);
-        auto made = bound(engine, "y(i) = B(i,j) * x(j)", {{"B", *stored}, {"x", *x}}, options);
+        auto made = again(engine, "y(i) = B(i,j) * x(j)", {{"B", *stored}, {"x", *x}}, options);
         if (!made) return std::unexpected(made.error());
         if (!kernels.empty() && (*made)->values() != kernels.front()->values())
           return internal_error(fmt::format("x as {} is wrong", pinned));
         kernels.push_back(std::move(*made));
       }
-      std::vector<std::function<void()>> runs;
-      Expected<void> ran;
-      for (const auto& kernel : kernels) {
-        runs.push_back([&ran, each = kernel.get()] {
-          if (auto one_run = each->run(); !one_run) ran = one_run;
-        });
-      }
-      const std::vector<double> timings = in_turn(runs, 0.5);
-      if (!ran) return ran;
-      double best = timings[1];
-      for (const std::size_t n : {1, 2, 3, 4}) best = std::min(best, timings[n]);
-      for (const double ms : timings) line += fmt::format(" {:9.4f}", ms);
-      fmt::print("{} {:8.2f}\n", line, timings[0] / best);
+      const auto timings = in_turn(kernels, 0.5);
+      if (!timings) return std::unexpected(timings.error());
+      const double best = *std::min_element(timings->begin() + 1, timings->end());
+      for (const double ms : *timings) line += fmt::format(" {:9.4f}", ms);
+      fmt::print("{} {:8.2f}\n", line, timings->front() / best);
       std::fflush(stdout);
     }
   }
@@ -218,13 +161,17 @@ Expected<void> measure_lookups(const Engine& engine, const std::string& name, co
 }
 
 Expected<void> measure_all(const std::string& directory, const std::vector<std::string>& filters, unsigned threads) {
-  const auto engine = engine_of(threads);
+  EngineOptions options;
+  options.resources.threads = Threads(threads);
+  const auto engine = Engine::create(options);
   if (!engine) return std::unexpected(engine.error());
   Data data(directory, false);
-  const std::vector<std::string> matrices = {
-      "matrix10k", "matrix100k", "nsjac",    "bcsstk16",          "lp_maros_r7",    "szdmat",       "copter2",
-      "brack2",    "mdual",      "cage10",   "notredame_www",     "kjv_verse_word", "maxwell_curl", "maxwell_grad",
-      "lp_dfl001", "lp_80bau3b", "lp_fit2d", "groebner_f855_aug", "basker1"};
+  std::vector<std::string> matrices = drawn_matrices();
+  for (const char* const name : {"matrix10k", "matrix100k", "nsjac", "bcsstk16", "lp_maros_r7", "szdmat", "copter2", "brack2", "mdual",
+                                 "cage10", "notredame_www", "kjv_verse_word", "maxwell_curl", "maxwell_grad", "lp_dfl001", "lp_80bau3b",
+                                 "lp_fit2d", "groebner_f855_aug", "basker1"})
+    matrices.emplace_back(name);
+  const auto is_drawn = [](const std::string& name) { return std::ranges::find(drawn_matrices(), name) != drawn_matrices().end(); };
   fmt::print("{:<22} {:<5} {:<10} {:>5} {:>9} {:>6} {:>9} {:>6}\n", "matrix", "", "layout", "fill", "weft ms", "gain", "hand ms",
              "hand/weft");
   for (const bool lookups : {false, true}) {
@@ -233,9 +180,9 @@ Expected<void> measure_all(const std::string& directory, const std::vector<std::
                  "x d", "to best");
     }
     for (const std::string& name : matrices) {
-      if (!wanted(name, filters) || (!data.has(name) && !name.starts_with("matrix"))) continue;
+      if (!wanted(name, filters) || (!data.has(name) && !is_drawn(name))) continue;
       if (lookups && name != "nsjac" && name != "matrix10k" && name != "cage10") continue;
-      auto matrix = data.tensor(name, engine->options().resources);
+      auto matrix = is_drawn(name) ? drawn_matrix(name, engine->options().resources) : data.tensor(name, engine->options().resources);
       if (!matrix) return std::unexpected(matrix.error());
       const auto csr = convert(*matrix, *parse_format("ds"), engine->options().resources, name);
       if (!csr) return std::unexpected(csr.error());
@@ -248,7 +195,8 @@ Expected<void> measure_all(const std::string& directory, const std::vector<std::
       data.drop_all();
     }
   }
-  return {};
+  if (auto done = measure_products(*engine, filters); !done) return done;
+  return measure_tensors(*engine, data, filters);
 }
 
 }  // namespace

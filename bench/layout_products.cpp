@@ -1,0 +1,116 @@
+#include "bench/layout_products.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+
+#include "bench/again.h"
+#include "bench/wanted.h"
+
+namespace weft::bench {
+namespace {
+
+constexpr double calls = 1000;
+
+const std::vector<std::string> matrix_layouts = {"csr", "csc", "dcsr", "coo", "bcsr(2,2)", "bcsr(4,4)", "bcsr(2,3)", "bcsr(4,4,unaligned)"};
+const std::vector<std::string> tensor_layouts = {"sss", "uqq", "suq", "hicoo(16)", "(i,j,k) -> (i/2:s, j:s, k:s, i%2:d)",
+                                                 "(i,j,k) -> (i:s, j:s, k/4:s, k%4:d)"};
+
+CompileOptions in_layouts(const std::vector<std::pair<std::string, Format>>& formats) {
+  CompileOptions options;
+  options.calls = calls;
+  for (const auto& [name, format] : formats) options.formats[name] = format;
+  return options;
+}
+
+/// In the order of coordinates; blocks that are not full add zeros.
+Expected<std::vector<double>> nonzeros(const Tensor& tensor, const Resources& resources) {
+  const auto sorted = convert(tensor, *parse_format("ssd"), resources, "Y");
+  if (!sorted) return std::unexpected(sorted.error());
+  std::vector<double> values;
+  std::ranges::copy_if(sorted->values().as<const double>(), std::back_inserter(values), [](double value) { return value != 0; });
+  return values;
+}
+
+}  // namespace
+
+Expected<void> measure_products(const Engine& engine, const std::vector<std::string>& filters) {
+  if (!wanted("products", filters)) return {};
+  const Resources& resources = engine.options().resources;
+  constexpr std::uint64_t extent = 512;
+  constexpr std::uint64_t entries = extent * extent / 10;
+  const auto a = random_sparse({{extent, extent}, entries, 1, 11}, resources);
+  const auto b = random_sparse({{extent, extent}, entries, 1, 12}, resources);
+  if (!a) return std::unexpected(a.error());
+  if (!b) return std::unexpected(b.error());
+  std::string line = fmt::format("\n{:<22}", "C(i,k) = A(i,j) * B(j,k)");
+  for (const std::string& layout : matrix_layouts) line += fmt::format(" {:>10.10}", layout);
+  fmt::print("{}\n", line);
+  std::vector<double> expected;
+  for (const std::string& rows : matrix_layouts) {
+    std::vector<std::unique_ptr<Again>> kernels;
+    for (const std::string& columns : matrix_layouts) {
+      Tensors operands;
+      for (const auto& [name, matrix, layout] : {std::tuple("A", &*a, &rows), std::tuple("B", &*b, &columns)}) {
+        auto stored = convert(*matrix, *parse_format(*layout), resources, name);
+        if (!stored) return std::unexpected(stored.error());
+        operands[name] = std::move(*stored);
+      }
+      const CompileOptions options =
+          in_layouts({{"A", operands.at("A").format()}, {"B", operands.at("B").format()}, {"C", *parse_format("dd")}});
+      auto made = again(engine, "C(i,k) = A(i,j) * B(j,k)", operands, options);
+      if (!made) return std::unexpected(made.error());
+      if (expected.empty()) expected = (*made)->values();
+      if ((*made)->values() != expected) return internal_error(fmt::format("A as {} times B as {} is wrong", rows, columns));
+      kernels.push_back(std::move(*made));
+    }
+    const auto timings = in_turn(kernels, 1);
+    if (!timings) return std::unexpected(timings.error());
+    line = fmt::format("{:<24}", rows);
+    for (const double ms : *timings) line += fmt::format(" {:>10.3f}", ms);
+    fmt::print("{}\n", line);
+    std::fflush(stdout);
+  }
+  return {};
+}
+
+Expected<void> measure_tensors(const Engine& engine, Data& data, const std::vector<std::string>& filters) {
+  const Resources& resources = engine.options().resources;
+  fmt::print("\n{:<18} {:<38} {:>9} {:>6} {:>8} {:>8} {:>8}\n", "TTM, rank 16", "T", "ms", "gain", "plan", "generate", "emit");
+  for (const std::string name : {"flights2001_delay", "kjv_trigram", "octane_pari", "cube200"}) {
+    if (!wanted(name, filters) || !data.has(name)) continue;
+    const auto tensor = data.tensor(name, resources);
+    if (!tensor) return std::unexpected(tensor.error());
+    const auto matrix = random_dense({tensor->extents()[2], 16}, 5, resources);
+    if (!matrix) return std::unexpected(matrix.error());
+    std::vector<std::unique_ptr<Again>> kernels;
+    std::vector<std::string> before;
+    std::vector<double> expected;
+    for (const std::string& layout : tensor_layouts) {
+      auto stored = convert(*tensor, *parse_format(layout), resources, "T");
+      if (!stored) return std::unexpected(stored.error());
+      auto made = again(engine, "Y(i,j,r) = T(i,j,k) * M(k,r)", {{"T", *stored}, {"M", *matrix}},
+                        in_layouts({{"T", stored->format()}, {"Y", *parse_format("ssd")}}));
+      if (!made) return std::unexpected(made.error());
+      auto values = nonzeros((*made)->y, resources);
+      if (!values) return std::unexpected(values.error());
+      if (expected.empty()) expected = std::move(*values);
+      else if (*values != expected)
+        return internal_error(fmt::format("{} as {} is wrong", name, layout));
+      const auto& phases = (*made)->kernel.report().phases;
+      before.push_back(fmt::format("{:8.3f} {:8.3f} {:8.3f}", phases.plan, phases.generate, phases.emit));
+      kernels.push_back(std::move(*made));
+    }
+    const auto timings = in_turn(kernels, 2);
+    if (!timings) return std::unexpected(timings.error());
+    for (std::size_t n = 0; n < kernels.size(); ++n)
+      fmt::print("{:<18} {:<38} {:9.3f} {:6.2f} {}\n", name, tensor_layouts[n], (*timings)[n], timings->front() / (*timings)[n], before[n]);
+    std::fflush(stdout);
+    data.drop_all();
+  }
+  return {};
+}
+
+}  // namespace weft::bench
