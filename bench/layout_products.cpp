@@ -15,8 +15,15 @@ namespace {
 constexpr double calls = 1000;
 
 const std::vector<std::string> matrix_layouts = {"csr", "csc", "dcsr", "coo", "bcsr(2,2)", "bcsr(4,4)", "bcsr(2,3)", "bcsr(4,4,unaligned)"};
-const std::vector<std::string> tensor_layouts = {"sss", "uqq", "suq", "hicoo(16)", "(i,j,k) -> (i/2:s, j:s, k:s, i%2:d)",
-                                                 "(i,j,k) -> (i:s, j:s, k/4:s, k%4:d)"};
+/// Of T, and of Y: blocks of T make blocks of Y.
+const std::vector<std::pair<std::string, std::string>> tensor_layouts = {
+    {"sss", "ssd"},
+    {"uqq", "ssd"},
+    {"suq", "ssd"},
+    {"hicoo(4)", "(i,j,r) -> (i/4:s, j/4:s, i%4:d, j%4:d, r:d)"},
+    {"hicoo(16)", "(i,j,r) -> (i/16:s, j/16:s, i%16:d, j%16:d, r:d)"},
+    {"(i,j,k) -> (i/2:s, j:s, k:s, i%2:d)", "(i,j,r) -> (i/2:s, j:s, i%2:d, r:d)"},
+    {"(i,j,k) -> (i:s, j:s, k/4:s, k%4:d)", "ssd"}};
 
 CompileOptions in_layouts(const std::vector<std::pair<std::string, Format>>& formats) {
   CompileOptions options;
@@ -88,11 +95,11 @@ Expected<void> measure_tensors(const Engine& engine, Data& data, const std::vect
     std::vector<std::unique_ptr<Again>> kernels;
     std::vector<std::string> before;
     std::vector<double> expected;
-    for (const std::string& layout : tensor_layouts) {
+    for (const auto& [layout, result] : tensor_layouts) {
       auto stored = convert(*tensor, *parse_format(layout), resources, "T");
       if (!stored) return std::unexpected(stored.error());
       auto made = again(engine, "Y(i,j,r) = T(i,j,k) * M(k,r)", {{"T", *stored}, {"M", *matrix}},
-                        in_layouts({{"T", stored->format()}, {"Y", *parse_format("ssd")}}));
+                        in_layouts({{"T", stored->format()}, {"Y", *parse_format(result)}}));
       if (!made) return std::unexpected(made.error());
       auto values = nonzeros((*made)->y, resources);
       if (!values) return std::unexpected(values.error());
@@ -106,7 +113,7 @@ Expected<void> measure_tensors(const Engine& engine, Data& data, const std::vect
     const auto timings = in_turn(kernels, 2);
     if (!timings) return std::unexpected(timings.error());
     for (std::size_t n = 0; n < kernels.size(); ++n)
-      fmt::print("{:<18} {:<38} {:9.3f} {:6.2f} {}\n", name, tensor_layouts[n], (*timings)[n], timings->front() / (*timings)[n], before[n]);
+      fmt::print("{:<18} {:<38} {:9.3f} {:6.2f} {}\n", name, tensor_layouts[n].first, (*timings)[n], timings->front() / (*timings)[n], before[n]);
     std::fflush(stdout);
     data.drop_all();
   }

@@ -237,6 +237,14 @@ bool side_by_side(const std::vector<ModePart>& parts) {
   return !parts.empty();
 }
 
+/// Whether a layout is the one asked for, whatever its modes are called and how wide its positions are.
+bool is_as_asked(const Format& stored, const Format& asked) {
+  if (!asked.layout || stored.scalar != asked.scalar) return false;
+  Layout renamed = *stored.layout;
+  renamed.modes = asked.layout->modes;
+  return renamed == *asked.layout;
+}
+
 /// By level what it holds; without parts whole modes.
 std::vector<ModePart> stored_parts(const std::vector<ModePart>& parts, const Format& format) {
   std::vector<ModePart> stored;
@@ -359,8 +367,10 @@ Expected<Tensor> handed_over(const Exposure& exposure, TensorId result, const Te
   for (std::size_t level = 0; level < packed_levels.order(); ++level) stored.level_extents.push_back(packed_levels.extent_of_level(level));
   stored.format = format_over(stored_parts(exposed.parts, packed_levels.format()), packed_levels.format(), declared.extents.size());
   stored.extents = declared.extents;
+  const bool as_asked = is_as_asked(stored.format, format);
+  if (as_asked) stored.format.layout = format.layout;
   const Tensor there = made(std::move(stored));
-  return there.format() == format ? Expected<Tensor>(there) : convert(there, format, resources, declared.name);
+  return as_asked ? Expected<Tensor>(there) : convert(there, format, resources, declared.name);
 }
 
 bool ExposedOperands::as_given(const std::string& name) const {
