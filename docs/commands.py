@@ -12,7 +12,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 COMMANDS = ("run", "plan", "compare", "repl", "info", "convert", "layout", "cache", "calibrate")
-STAGES = ("network", "tree", "schedule", "loops", "signature", "llvm", "asm", "object")
+STAGES = ("network", "tree", "schedule", "loops", "proofs", "signature", "llvm", "asm", "object")
 # What the value of an option may be, where that is not free text.
 VALUES = {"--emit": STAGES, "--specialize": ("generic", "profiled", "baked", "auto"), "--objective": ("time", "workspace-order")}
 FILES = ("--out", "--schedule", "--html", "--json", "--output")

@@ -13,6 +13,7 @@
 #include "engine/chunks.h"
 #include "engine/compiled_network.h"
 #include "engine/exposed.h"
+#include "engine/prove/proof_book.h"
 #include "engine/run_progress.h"
 #include "runtime/appended.h"
 #include "runtime/hashed_memory.h"
@@ -36,6 +37,7 @@ struct CompiledNetwork::State {
   std::function<Expected<CompiledNetwork>(const Network&, const std::map<std::string, Tensor>&, const std::string&)> generalise;
   std::shared_ptr<const Exposure> exposure = nullptr;  ///< of operands and results; null: they are as the network has them
   PlainKernel plain = {};                              ///< where there is one
+  std::shared_ptr<ProofBook> book = nullptr;           ///< of the pipeline
 };
 
 /// A result or intermediate of one nest that every reduction slot but the first adds into a copy of its own.

@@ -1,9 +1,16 @@
 // The stages of a kernel as text.
 #include "engine/compiled_state.h"
+#include "engine/prove/kernel_proofs.h"
 
 namespace weft {
 
 namespace {
+
+Expected<std::string> proofs_of(const CompiledNest& nest, ProofBook& book) {
+  const auto proofs = kernel_proofs(nest.nest.program, book);
+  if (!proofs) return std::unexpected(proofs.error());
+  return proofs_text(nest.nest.program, *proofs);
+}
 
 Expected<std::string> text_of(const CompiledNest& nest, Stage stage, const Target& target, const CodeOptions& code) {
   const auto named = [&] { return loop::with_names(nest.canonical, nest.nest.program); };
@@ -32,7 +39,7 @@ Expected<std::string> CompiledNetwork::explain(Stage stage) const {
   }
   std::string text;
   for (const CompiledNest& nest : kernel.nests) {
-    auto part = text_of(nest, stage, kernel.target, kernel.code);
+    auto part = stage == Stage::proofs ? proofs_of(nest, *kernel.book) : text_of(nest, stage, kernel.target, kernel.code);
     if (!part) return part;
     text += *part;
   }

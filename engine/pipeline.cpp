@@ -15,6 +15,7 @@
 #include "engine/plan/estimate/operand_facts.h"
 #include "engine/plan/estimate/quantise.h"
 #include "engine/plan_store.h"
+#include "engine/prove/kernel_proofs.h"
 #include "engine/saved_network.h"
 #include "engine/specialize.h"
 #include "engine/trace.h"
@@ -120,14 +121,15 @@ Expected<CompiledNest> loaded(const SavedNest& saved, const Schedule& schedule, 
 
 struct Pipeline::State {
   EngineOptions options;
-  std::shared_ptr<DiskCache> disk;  ///< of plans and kernels; null: none
+  std::shared_ptr<DiskCache> disk;  ///< of plans, kernels and verdicts; null: none
+  std::shared_ptr<ProofBook> book;
   PlanStore plans;
   KernelStore kernels;
   SpreadCount by_grade[grades];
   std::atomic<std::uint64_t> fallbacks{0};
 
   State(EngineOptions chosen, Jit jit)
-      : options(std::move(chosen)), disk(disk_cache(options)), plans(options, disk), kernels(options, std::move(jit), disk) {}
+      : options(std::move(chosen)), disk(disk_cache(options)), book(std::make_shared<ProofBook>(disk)), plans(options, disk), kernels(options, std::move(jit), disk) {}
 };
 
 Expected<Pipeline> Pipeline::create(EngineOptions options) {
@@ -205,7 +207,17 @@ Expected<std::vector<LoweredNest>> Pipeline::lower(const Network& network, const
   if (!known) return std::unexpected(known.error());
   auto lowered = lowering(network, plan, operands, known->facts, machine);
   if (!lowered) return std::unexpected(lowered.error());
+  if (auto given = check_given(plan, lowered->nests); !given) return std::unexpected(given.error());
   return std::move(lowered->nests);
+}
+
+Expected<std::vector<SettledClaim>> Pipeline::proofs(const loop::Program& program) const { return kernel_proofs(program, *state_->book); }
+
+Expected<void> Pipeline::check_given(const Plan& plan, const std::vector<LoweredNest>& nests) const {
+  if (plan.producer != Producer::user) return {};
+  for (const LoweredNest& nest : nests)
+    if (auto proven = check_proofs(nest.program, *state_->book); !proven) return proven;
+  return {};
 }
 
 Expected<CompiledNetwork> Pipeline::compile(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands,
@@ -222,6 +234,7 @@ Expected<CompiledNetwork> Pipeline::compile(const Network& network, const Plan& 
   kernel->generalise = Fallback(*this, network, plan, operands, count, wanted);
   auto lowered = lowering(network, plan, operands, known->facts, wanted.planned.machine);
   if (!lowered) return std::unexpected(lowered.error());
+  if (auto given = check_given(plan, lowered->nests); !given) return std::unexpected(given.error());
   kernel->finite = looked_through(network, plan.schedule, lowered->finite, wanted.assume_finite);
   kernel->phases.lower = milliseconds_since(start);
   const std::string command = options().trace ? command_line(network, operands, plan.schedule, options()) : std::string();
@@ -288,6 +301,7 @@ std::shared_ptr<CompiledNetwork::State> Pipeline::begun(const Network& network, 
   kernel->plan = plan;
   kernel->target = state_->kernels.target();
   kernel->code = state_->kernels.code_options();
+  kernel->book = state_->book;
   return kernel;
 }
 

@@ -15,6 +15,7 @@
 
 #include "engine/compiled_network.h"
 #include "engine/plan/plan.h"
+#include "engine/prove/settled_claim.h"
 #include "weft/options.h"
 #include "weft/tensor.h"
 
@@ -68,6 +69,8 @@ class Pipeline {
                                      const SavedNetwork& saved, const CompileFor& made_for) const;
   /// What the code of this pipeline depends on beside its programs (saved_network.h).
   std::string environment() const;
+  /// What a loop program rests on, and what Z3 says to it. Errors as of ProofBook::settle().
+  Expected<std::vector<SettledClaim>> proofs(const loop::Program& program) const;
   CacheCounters counters() const;
   /// Counts code that was found without looking for its parts.
   void found_again(const CompiledNetwork& code) const;
@@ -81,6 +84,8 @@ class Pipeline {
   /// Whether the code of every nest is in memory or on disk.
   Expected<bool> knows_code(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands,
                             const CompileFor& wanted) const;
+  /// Input error where a schedule that a user gave became loops that rest on what is not proven.
+  Expected<void> check_given(const Plan& plan, const std::vector<LoweredNest>& nests) const;
   /// A kernel of the plan without nests yet.
   std::shared_ptr<CompiledNetwork::State> begun(const Network& network, const Plan& plan) const;
   struct State;

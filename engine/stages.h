@@ -9,7 +9,7 @@
 
 namespace weft {
 
-inline constexpr std::array<std::string_view, 8> stage_words = {"network",   "tree", "schedule", "loops",
+inline constexpr std::array<std::string_view, 9> stage_words = {"network",   "tree", "schedule", "loops", "proofs",
                                                                 "signature", "llvm", "asm",      "object"};
 
 /// Whether a stage is there once machine code is; others are before.

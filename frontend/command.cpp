@@ -255,7 +255,7 @@ void add_evaluation(CLI::App& app, CommandOptions& options, bool run) {
   app.add_flag("--prove", options.prove, "search until no cheaper plan can exist, with Z3 as judge; optimal: tree or all");
   app.add_flag("--unfused", options.unfused, "the best plan that stores every intermediate, for comparison");
   add_session_options(app, options);
-  add_list(app, "--emit", options.stages, "STAGE[=PATH]: network, tree, schedule, loops, signature, llvm, asm, object")->type_name("STAGE");
+  add_list(app, "--emit", options.stages, "STAGE[=PATH]: network, tree, schedule, loops, proofs, signature, llvm, asm, object")->type_name("STAGE");
   app.add_option("--html", options.page, "write one self-contained page that shows the plan, and after a run what was measured")
       ->check(not_empty)
       ->type_name("FILE");
@@ -487,11 +487,15 @@ static Expected<int> executed(int argc, const char* const* argv, const ReplComma
                                  "LAYOUT --shape SHAPE [options]");
   layout.add_option("LAYOUT", options.arguments, "(i,j) -> (i/4:d, j/4:s, i%4:d, j%4:d), or a name such as bcsr(4,4)");
   layout.add_option("--shape", options.shape, "the extents of the modes, for example 100x200")->check(not_empty)->type_name("SHAPE");
+  layout.add_flag("--no-cache", options.no_cache, "prove anew and store nothing");
+  layout.add_option("--cache-dir", options.cache_directory, "directory of verdicts, plans and kernels; also WEFT_CACHE_DIR")
+      ->check(not_empty)
+      ->type_name("DIR");
   add_json(layout, options);
   add_loudness(layout, options, "print nothing", false);
   layout.footer(footer_of("layout", layout_help()));
   CLI::App& stored =
-      add_command(app, "cache", "the plans and kernels stored on disk: status, clear or path", "status|clear|path [options]");
+      add_command(app, "cache", "the plans, kernels and proofs stored on disk: status, clear or path", "status|clear|path [options]");
   stored.add_option("ACTION", options.arguments, "status, clear or path");
   stored.add_option("--cache-dir", options.cache_directory, "directory of the cache")->check(not_empty)->type_name("DIR");
   add_json(stored, options);

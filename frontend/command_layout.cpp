@@ -3,7 +3,8 @@
 
 #include <algorithm>
 
-#include "engine/prove/settled_claim.h"
+#include "engine/prove/layout_claims.h"
+#include "engine/prove/proof_book.h"
 #include "frontend/command.h"
 #include "frontend/json.h"
 #include "frontend/operand.h"
@@ -91,14 +92,18 @@ std::string extent_text(const Placement& placement, std::size_t l) {
   return unknown ? "as data have" : fmt::format("{}", placement.levels()[l].extent);
 }
 
+/// Where verdicts are kept; null: nowhere.
+std::shared_ptr<const DiskCache> disk_cache(const CommandOptions& options) {
+  const auto directory = options.cache_directory.empty() ? DiskCache::default_directory() : std::optional(options.cache_directory);
+  return options.no_cache || !directory ? nullptr : std::make_shared<const DiskCache>(*directory);
+}
+
 /// What the layout claims, and what Z3 says to it; nothing where there is no Z3.
-Expected<std::vector<SettledClaim>> proofs_of(const Placement& placement) {
+Expected<std::vector<SettledClaim>> proofs_of(const Placement& placement, ProofBook& book) {
   std::vector<SettledClaim> proofs;
-  auto smt = Smt::create();
-  if (!smt && smt.error().kind == ErrorKind::unsupported) return proofs;
-  if (!smt) return std::unexpected(smt.error());
   for (Claim& claim : layout_claims(placement)) {
-    auto proof = settled(std::move(claim), *smt);
+    auto proof = book.settle(std::move(claim));
+    if (!proof && proof.error().kind == ErrorKind::unsupported) return std::vector<SettledClaim>();
     if (!proof) return std::unexpected(proof.error());
     proofs.push_back(std::move(*proof));
   }
@@ -123,12 +128,10 @@ Expected<void> check_proofs(const std::vector<SettledClaim>& proofs, const Layou
 }
 
 /// Why there is no placement: two coordinates that share their levels, however far apart, or what was said.
-Error not_placed(const Error& said, const Layout& layout, std::span<const std::uint64_t> extents) {
+Error not_placed(const Error& said, const Layout& layout, std::span<const std::uint64_t> extents, ProofBook& book) {
   const bool empty = std::ranges::find(extents, std::uint64_t{0}) != extents.end();
   if (said.kind != ErrorKind::input || empty || layout.modes.size() != extents.size()) return said;
-  auto smt = Smt::create();
-  if (!smt) return said;
-  const auto proof = settled(apart_claim(layout, extents), *smt);
+  const auto proof = book.settle(apart_claim(layout, extents));
   if (!proof || proof->verdict != Verdict::refuted) return said;
   Error error = said;
   error.message = fmt::format("layout {} of a tensor of {} does not tell coordinates apart: {} share their levels", layout.text(),
@@ -184,6 +187,7 @@ Json layout_json(const Placement& placement, const std::string& given, const std
                               {"verdict", std::string(word(proof.verdict))},
                               {"counterexample", proof.counterexample},
                               {"query", proof.claim.query},
+                              {"cached", proof.cached},
                               {"ms", proof.ms}});
   }
   return json;
@@ -201,9 +205,10 @@ Expected<void> describe_layout(const CommandOptions& options) {
   const auto extents = parse_shape(options.shape);
   if (!extents) return input_error(fmt::format("weft layout wants the extents of the modes: --shape 100x200, not '{}'", options.shape));
   const Layout layout = layout_of(*format);
+  ProofBook book(disk_cache(options));
   const auto placement = Placement::of(layout, *extents, fmt::format("a tensor of {}", fmt::join(*extents, "x")));
-  if (!placement) return std::unexpected(not_placed(placement.error(), layout, *extents));
-  const auto proofs = proofs_of(*placement);
+  if (!placement) return std::unexpected(not_placed(placement.error(), layout, *extents, book));
+  const auto proofs = proofs_of(*placement, book);
   if (!proofs) return std::unexpected(proofs.error());
   if (auto holds = check_proofs(*proofs, layout, *extents); !holds) return holds;
   if (options.json) return write_text(*options.json, layout_json(*placement, given, *proofs).dump() + "\n");

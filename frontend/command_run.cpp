@@ -234,6 +234,7 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
   evaluate.why = !options.page.empty() || (planned && (!run || options.explain));
   evaluate.count = options.count || !options.page.empty();
   evaluate.compile = options.json.has_value();
+  evaluate.proofs = options.json && options.explain;
 
   const auto resources = command_resources(options);
   if (!resources) return std::unexpected(resources.error());

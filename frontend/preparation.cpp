@@ -18,6 +18,7 @@
 #include "engine/plan/schedule/widths.h"
 #include "engine/plan/search/finiteness.h"
 #include "engine/plan/search/plan_counted.h"
+#include "engine/prove/kernel_proofs.h"
 #include "engine/specialize.h"
 #include "frontend/chosen_layouts.h"
 #include "frontend/named_operands.h"
@@ -528,7 +529,10 @@ class Preparation {
     const auto nests = pipeline_.lower(prepared_.network, prepared_.plan, prepared_.facts, stored_tensors(), machine_);
     if (!nests) return std::unexpected(nests.error());
     report().phases.lower = milliseconds_since(start);
-    for (const LoweredNest& nest : *nests) report().plan.loops += loop::print(nest.program);
+    for (const LoweredNest& nest : *nests) {
+      report().plan.loops += loop::print(nest.program);
+      if (auto proven = tell_proofs(nest.program); !proven) return proven;
+    }
     for (const Stage stage : stages_) tell(stage, text_before_code(stage));
     return {};
   }
@@ -544,7 +548,22 @@ class Preparation {
   std::string text_before_code(Stage stage) {
     if (stage == Stage::network) return print(given_) + "\n";
     if (stage == Stage::tree) return report().tree + "\n";
+    if (stage == Stage::proofs) return proofs_;
     return stage == Stage::schedule ? report().plan.schedule : report().plan.loops;
+  }
+  /// Nothing where they are only to be told with the rest, and Z3 is missing.
+  Expected<void> tell_proofs(const loop::Program& program) {
+    const bool shown = std::ranges::find(stages_, Stage::proofs) != stages_.end();
+    if (!shown && !options_.proofs) return {};
+    const auto proofs = pipeline_.proofs(program);
+    if (!proofs && !shown && proofs.error().kind == ErrorKind::unsupported) return {};
+    if (!proofs) return std::unexpected(proofs.error());
+    proofs_ += proofs_text(program, *proofs);
+    auto& told = report().proofs ? *report().proofs : report().proofs.emplace();
+    for (const SettledClaim& proof : *proofs)
+      told.push_back({proof.claim.kind, proof.claim.says, std::string(word(proof.verdict)), proof.counterexample,
+                      proof.claim.skeleton, proof.cached, proof.ms});
+    return {};
   }
   void tell(Stage stage, std::string text) { report().stages[std::string(name(stage))] = std::move(text); }
 
@@ -576,9 +595,10 @@ class Preparation {
     for (const CompiledNest& nest : kernel.nests()) {
       report().object_bytes += nest.object_bytes;
       report().plan.loops += loop::print(nest.nest.program);
+      if (auto proven = tell_proofs(nest.nest.program); !proven) return proven;
     }
     for (const Stage stage : stages_) {
-      auto text = stage == Stage::network ? print(given_) + "\n" : kernel.explain(stage);
+      auto text = stage == Stage::network || stage == Stage::proofs ? text_before_code(stage) : kernel.explain(stage);
       if (!text) return std::unexpected(text.error());
       tell(stage, std::move(*text));
     }
@@ -589,6 +609,7 @@ class Preparation {
   const Machine& machine_;
   const EvaluateOptions& options_;
   std::vector<Stage> stages_;  // asked for
+  std::string proofs_;         // as text, if they are
   const NamedFacts& operands_;
   const Cancellation& cancellation_;
   CodeFrom from_;

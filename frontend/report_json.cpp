@@ -104,6 +104,22 @@ Json explanation_json(const Explanation& explained) {
   return json;
 }
 
+/// `used`: what rests on it is taken, for what is not proven is refused.
+Json proofs_json(const std::vector<ProofReport>& proofs) {
+  Json json = Json::array();
+  for (const ProofReport& proof : proofs) {
+    json.push_back({{"kind", proof.kind},
+                    {"claim", proof.claim},
+                    {"verdict", proof.verdict},
+                    {"counterexample", proof.counterexample},
+                    {"used", proof.verdict == "proven"},
+                    {"skeleton", proof.skeleton},
+                    {"cached", proof.cached},
+                    {"ms", proof.ms}});
+  }
+  return json;
+}
+
 }  // namespace
 
 std::string report_json(const Report& report, const std::map<std::string, double>& read_ms, bool ran) {
@@ -131,6 +147,7 @@ std::string report_json(const Report& report, const std::map<std::string, double
     json["specialization"] = report.specialization;
     json["object_bytes"] = report.object_bytes;
   }
+  if (report.proofs) json["proofs"] = proofs_json(*report.proofs);
   json["threads"] = report.threads;
   json["predicted_ms"] = report.predicted_ms;
   json["read_ms"] = Json::object();
@@ -207,7 +224,7 @@ std::string info_json(const Tensor& tensor, const std::string& file, const Threa
 }
 
 std::string cache_json(const DiskCacheStatus& status) {
-  Json json{{"path", status.path},   {"entries", status.entries}, {"plans", status.plans},
+  Json json{{"path", status.path},   {"entries", status.entries}, {"plans", status.plans}, {"proofs", status.proofs},
             {"bytes", status.bytes}, {"cap", status.cap},         {"unfinished", status.unfinished}};
   json["refused"] = status.refused.empty() ? Json() : Json(status.refused);
   return text(json);

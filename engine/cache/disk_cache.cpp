@@ -193,6 +193,7 @@ DiskCacheStatus DiskCache::status() const {
     }
     ++status.entries;
     if (entry_form(file.name) == EntryForm::text) ++status.plans;
+    if (entry_form(file.name) == EntryForm::verdict) ++status.proofs;
     status.bytes += file.bytes;
   }
   return status;

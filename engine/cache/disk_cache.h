@@ -16,7 +16,8 @@ namespace weft {
 struct DiskCacheStatus {
   std::string path = {};
   std::uint64_t entries = 0;
-  std::uint64_t plans = 0;  ///< of the entries, those that are text
+  std::uint64_t plans = 0;   ///< of the entries
+  std::uint64_t proofs = 0;  ///< likewise
   std::uint64_t bytes = 0;  ///< of all entries, headers and keys included
   std::uint64_t cap = 0;    ///< bytes
   std::uint64_t unfinished = 0;  ///< temporaries: being written now, or left by a process that died
@@ -61,7 +62,7 @@ class DiskCache {
   /// Returns at once if another process is sweeping.
   void sweep() const;
 
-  /// The name of the file of a key: 32 hex digits of its XXH3-128, then ".weft" or ".plan".
+  /// The name of the file of a key: 32 hex digits of its XXH3-128, then ".weft", ".plan" or ".proof".
   static std::string file_name(std::string_view key, EntryForm form = EntryForm::binary);
 
  private:

@@ -21,8 +21,8 @@ struct Header {
 };
 static_assert(sizeof(Header) == 40);
 
-constexpr std::string_view suffixes[] = {".weft", ".plan"};
-constexpr std::string_view text_magic = "# weft plan, entry ";
+constexpr std::string_view suffixes[] = {".weft", ".plan", ".proof"};
+constexpr std::string_view magics[] = {"", "# weft plan, entry ", "# weft proof, entry "};  // of texts
 constexpr std::string_view digits = "0123456789abcdef";
 
 std::uint64_t checksum(const Header& header, std::string_view key_and_contents) {
@@ -47,28 +47,29 @@ std::string commented(std::string_view key) {
 }
 
 // The whole line is compared, so a change of any byte of it is noticed.
-std::string text_header(std::uint64_t key_bytes, std::string_view rest) {
+std::string text_header(std::uint64_t key_bytes, std::string_view rest, EntryForm form) {
   Header header;
   header.key_bytes = key_bytes;
   header.content_bytes = rest.size() - key_bytes;
-  return std::string(text_magic) + std::to_string(entry_version) + ", key " + std::to_string(header.key_bytes) +
+  return std::string(magics[static_cast<std::size_t>(form)]) + std::to_string(entry_version) + ", key " + std::to_string(header.key_bytes) +
          " bytes, contents " + std::to_string(header.content_bytes) + " bytes, checksum " +
          hex(checksum(header, rest)) + "\n";
 }
 
-std::expected<std::string, std::string> unpack_text(std::string_view file, std::string_view key) {
+std::expected<std::string, std::string> unpack_text(std::string_view file, std::string_view key, EntryForm form) {
+  const std::string_view magic = magics[static_cast<std::size_t>(form)];
   const std::size_t end = file.find('\n');
   if (end == std::string_view::npos) return std::unexpected("truncated header");
   const std::string_view line = file.substr(0, end + 1);
   const std::string_view rest = file.substr(end + 1);
-  if (!line.starts_with(text_magic)) return std::unexpected("not a weft entry");
-  if (!line.substr(text_magic.size()).starts_with(std::to_string(entry_version) + ",")) {
+  if (!line.starts_with(magic)) return std::unexpected("not a weft entry");
+  if (!line.substr(magic.size()).starts_with(std::to_string(entry_version) + ",")) {
     return std::unexpected("written by another version");
   }
   const std::string ours = commented(key);
   if (rest.size() < ours.size()) return std::unexpected("truncated or extended");
   if (!rest.starts_with(ours)) return std::unexpected("holds another key of the same hash, or is damaged");
-  if (line != text_header(ours.size(), rest)) return std::unexpected("checksum differs");
+  if (line != text_header(ours.size(), rest, form)) return std::unexpected("checksum differs");
   return std::string(rest.substr(ours.size()));
 }
 
@@ -83,7 +84,7 @@ std::string entry_name(std::string_view key, EntryForm form) {
 
 std::optional<EntryForm> entry_form(std::string_view name) {
   if (name.size() < 32 || name.substr(0, 32).find_first_not_of(digits) != std::string_view::npos) return std::nullopt;
-  for (const EntryForm form : {EntryForm::binary, EntryForm::text}) {
+  for (const EntryForm form : {EntryForm::binary, EntryForm::text, EntryForm::verdict}) {
     if (name.substr(32) == suffixes[static_cast<std::size_t>(form)]) return form;
   }
   return std::nullopt;
@@ -94,10 +95,10 @@ std::uint64_t entry_size(std::uint64_t key_bytes, std::uint64_t content_bytes) {
 }
 
 std::string pack_entry(std::string_view key, std::string_view contents, EntryForm form) {
-  if (form == EntryForm::text) {
+  if (form != EntryForm::binary) {
     const std::string ours = commented(key);
     const std::string rest = ours + std::string(contents);
-    return text_header(ours.size(), rest) + rest;
+    return text_header(ours.size(), rest, form) + rest;
   }
   Header header;
   header.key_bytes = key.size();
@@ -112,7 +113,7 @@ std::string pack_entry(std::string_view key, std::string_view contents, EntryFor
 }
 
 std::expected<std::string, std::string> unpack_entry(std::string_view file, std::string_view key, EntryForm form) {
-  if (form == EntryForm::text) return unpack_text(file, key);
+  if (form != EntryForm::binary) return unpack_text(file, key, form);
   auto opened = open_entry(file);
   if (!opened) return std::unexpected(opened.error());
   if (opened->key != key) return std::unexpected("holds another key of the same hash");

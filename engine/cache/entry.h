@@ -1,5 +1,5 @@
-// The bytes of one file of the disk cache: header, key, contents. Machine code has a binary header; text stays text, so
-// that a user can read a file and use it.
+// The bytes of one file of the disk cache: header, key, contents. Machine code has a binary header; plans and verdicts
+// stay text, so that a user can read a file and use it.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@ constexpr std::uint32_t entry_version = 1;
 
 enum class EntryForm : std::uint8_t {
   binary,  ///< NAME.weft
-  text     ///< NAME.plan: header and key in lines that begin with "# ", then the contents as they are
+  text,    ///< NAME.plan: header and key in lines that begin with "# ", then the contents as they are
+  verdict  ///< NAME.proof: likewise
 };
 
 /// 32 hex digits of the key's XXH3-128, then the suffix. Different keys may share a name: the file says whose it is.

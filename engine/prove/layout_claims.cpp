@@ -5,22 +5,14 @@
 
 #include <algorithm>
 
+#include "engine/prove/query.h"
 #include "runtime/level_traits.h"
 
 namespace weft {
 namespace {
 
+using namespace logic;
 using Names = std::vector<std::string>;
-
-std::string number_text(std::int64_t value) {
-  // -2^63 has no positive counterpart.
-  return value < 0 ? fmt::format("(- {})", std::uint64_t{0} - static_cast<std::uint64_t>(value)) : fmt::format("{}", value);
-}
-
-std::string joined(std::string_view function, const std::vector<std::string>& parts, std::string_view none) {
-  if (parts.empty()) return std::string(none);
-  return parts.size() == 1 ? parts.front() : fmt::format("({} {})", function, fmt::join(parts, " "));
-}
 
 /// With a name for every variable. `div` and `mod` of SMT-LIB are floor division and its remainder for positive divisors.
 std::string term_of(const Affine& value, const Names& names) {
@@ -34,29 +26,6 @@ std::string term_of(const Affine& value, const Names& names) {
   if (value.constant() != 0 || parts.empty()) parts.push_back(number_text(value.constant()));
   return joined("+", parts, "0");
 }
-
-class Query {
- public:
-  Names declare(std::string_view prefix, std::size_t count, std::string_view suffix) {
-    Names names;
-    for (std::size_t n = 0; n < count; ++n) {
-      names.push_back(fmt::format("{}{}{}", prefix, n, suffix));
-      text_ += fmt::format("(declare-const {} Int)\n", names.back());
-    }
-    return names;
-  }
-  void require(const std::string& what) { text_ += fmt::format("(assert {})\n", what); }
-  void within(const std::string& term, const std::string& least, const std::string& most) {
-    require(fmt::format("(<= {} {})", least, term));
-    require(fmt::format("(<= {} {})", term, most));
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-};
-
-std::string equal(const std::string& a, const std::string& b) { return fmt::format("(= {} {})", a, b); }
 
 std::string differ(const Names& a, const Names& b) {
   std::vector<std::string> parts;
@@ -75,9 +44,9 @@ Names terms_of_levels(const Layout& layout, const Names& variables, const Names&
 
 /// Modes within the extents, and free names.
 Names declare_coordinate(Query& query, const Layout& layout, std::span<const std::uint64_t> extents, std::string_view suffix) {
-  Names modes = query.declare("m", layout.modes.size(), suffix);
+  Names modes = query.constants("m", layout.modes.size(), suffix);
   for (std::size_t mode = 0; mode < modes.size(); ++mode) query.within(modes[mode], "0", last_of(extents[mode]));
-  const Names free = query.declare("b", layout.free.size(), suffix);
+  const Names free = query.constants("b", layout.free.size(), suffix);
   modes.insert(modes.end(), free.begin(), free.end());
   return modes;
 }
@@ -85,7 +54,7 @@ Names declare_coordinate(Query& query, const Layout& layout, std::span<const std
 /// Values of levels that a place can have.
 Names declare_place(Query& query, const Placement& placement, std::string_view suffix) {
   const Layout& layout = placement.layout();
-  const Names values = query.declare("v", layout.levels.size(), suffix);
+  const Names values = query.constants("v", layout.levels.size(), suffix);
   for (std::size_t l = 0; l < values.size(); ++l) {
     const PlacedLevel& level = placement.levels()[l];
     query.require(fmt::format("(<= {} {})", number_text(level.range.least), values[l]));
@@ -103,11 +72,17 @@ std::string all_equal(const Names& a, const Names& b, const std::vector<std::siz
   return joined("and", parts, "true");
 }
 
-/// a < b by the first of these levels in which they differ.
-std::string comes_before(const Names& a, const Names& b, std::span<const std::size_t> levels) {
-  if (levels.empty()) return "false";
-  const std::size_t l = levels.front();
-  return fmt::format("(or (< {0} {1}) (and (= {0} {1}) {2}))", a[l], b[l], comes_before(a, b, levels.subspan(1)));
+Names at(const Names& values, const std::vector<std::size_t>& levels) {
+  Names found;
+  for (const std::size_t l : levels) found.push_back(values[l]);
+  return found;
+}
+
+/// As counterexamples show them.
+std::vector<ClaimValue> row(const Names& constants) {
+  std::vector<ClaimValue> values;
+  for (const std::string& constant : constants) values.push_back({{}, constant});
+  return values;
 }
 
 /// What arrays say of two places, in the order of these two.
@@ -133,7 +108,7 @@ void add_properties(Query& query, const Placement& placement, const Names& a, co
       if (l == slot) continue;
       (l > slot && is_per_parent(layout.levels[l].kind) ? chain : others).push_back(l);
     }
-    query.require(fmt::format("(=> (and {} (< {} {})) {})", all_equal(a, b, others), a[slot], b[slot], comes_before(a, b, chain)));
+    query.require(implies(all_of({all_equal(a, b, others), less(a[slot], b[slot])}), comes_before(at(a, chain), at(b, chain))));
   }
 }
 
@@ -151,7 +126,7 @@ Claim once_claim(const Placement& placement, const AssumedOfPlaces& assumed) {
   if (placement.counted()) {
     const std::size_t counted = *placement.counted();
     const bool runs = has_lengths(placement.layout().levels[counted].kind);
-    lengths = runs ? query.declare("length", 2, "") : Names(2, fmt::format("{}", placement.levels()[counted].extent));
+    lengths = runs ? query.constants("length", 2, "") : Names(2, fmt::format("{}", placement.levels()[counted].extent));
     if (runs) {
       query.require(fmt::format("(< {} {})", a[counted], lengths[0]));
       query.require(fmt::format("(< {} {})", b[counted], lengths[1]));
@@ -163,7 +138,7 @@ Claim once_claim(const Placement& placement, const AssumedOfPlaces& assumed) {
   const Names other = modes_of(placement, b);
   for (std::size_t mode = 0; mode < one.size(); ++mode) query.require(equal(one[mode], other[mode]));
   query.require(differ(a, b));
-  return {"once", "no coordinate has two places", query.text(), {a, b}, true};
+  return {"once", "no coordinate has two places", query.text(), {row(a), row(b)}, true};
 }
 
 Claim total_claim(const Placement& placement) {
@@ -180,13 +155,13 @@ Claim total_claim(const Placement& placement) {
     if (level.high) outside.push_back(fmt::format("(>= {} {})", terms[l], term_of(*level.high, terms)));
   }
   query.require(joined("or", outside, "false"));
-  return {"total", "every coordinate has a place", query.text(), {modes}, false};
+  return {"total", "every coordinate has a place", query.text(), {row(modes)}, false};
 }
 
 Claim within_claim(const Placement& placement) {
   Query query;
   const Names values = declare_place(query, placement, "");
-  const Names modes = query.declare("m", placement.extents().size(), "");
+  const Names modes = query.constants("m", placement.extents().size(), "");
   const Names terms = modes_of(placement, values);
   std::vector<std::string> outside;
   for (std::size_t mode = 0; mode < modes.size(); ++mode) {
@@ -195,7 +170,7 @@ Claim within_claim(const Placement& placement) {
     outside.push_back(fmt::format("(> {} {})", modes[mode], last_of(placement.extents()[mode])));
   }
   query.require(joined("or", outside, "false"));
-  return {"within", "every place is a coordinate", query.text(), {modes}, false};
+  return {"within", "every place is a coordinate", query.text(), {row(modes)}, false};
 }
 
 }  // namespace
@@ -204,7 +179,7 @@ Claim apart_claim(const Layout& layout, std::span<const std::uint64_t> extents) 
   Query query;
   const Names a = declare_coordinate(query, layout, extents, "_1");
   const Names b = declare_coordinate(query, layout, extents, "_2");
-  const Names slots = query.declare("slot", layout.levels.size(), "");  // the same one
+  const Names slots = query.constants("slot", layout.levels.size(), "");  // the same one
   const Names one = terms_of_levels(layout, a, slots);
   const Names other = terms_of_levels(layout, b, slots);
   for (std::size_t l = 0; l < one.size(); ++l) query.require(equal(one[l], other[l]));
@@ -212,7 +187,7 @@ Claim apart_claim(const Layout& layout, std::span<const std::uint64_t> extents) 
   const Names first(a.begin(), a.begin() + modes);
   const Names second(b.begin(), b.begin() + modes);
   query.require(differ(first, second));
-  return {"apart", "no two coordinates share all levels", query.text(), {first, second}, true};
+  return {"apart", "no two coordinates share all levels", query.text(), {row(first), row(second)}, true};
 }
 
 std::vector<Claim> layout_claims(const Placement& placement, const AssumedOfPlaces& assumed) {

@@ -3,10 +3,9 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
-#include <string_view>
 #include <vector>
 
+#include "engine/prove/claim.h"
 #include "runtime/placement.h"
 #include "weft/layout.h"
 
@@ -17,15 +16,6 @@ struct AssumedOfPlaces {
   bool starts_lie_apart = true;
   bool one_start = true;         ///< of `q`, for each place above
   bool chains_rise = true;       ///< with the slot
-};
-
-struct Claim {
-  std::string kind;  ///< "apart", "once", "total", "within"
-  std::string says;
-  std::string query;  ///< assertions that nothing satisfies if the claim holds
-  /// The constants of a counterexample: one row for each coordinate, or place.
-  std::vector<std::vector<std::string>> examples;
-  bool has_to_hold = false;
 };
 
 /// That no two coordinates share their levels; also of a layout that weft cannot invert.

@@ -25,6 +25,12 @@ const Loaded& loaded() {
 
 const std::string& z3_missing() { return loaded().missing; }
 
+std::string z3_version() {
+  using Version = const char* (*)();
+  const auto version = reinterpret_cast<Version>(z3_function("Z3_get_full_version"));
+  return version == nullptr ? "" : version();
+}
+
 void* z3_function(const char* name) { return loaded().handle == nullptr ? nullptr : dlsym(loaded().handle, name); }
 
 }  // namespace weft

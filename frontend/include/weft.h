@@ -363,7 +363,7 @@ int32_t weft_request_set_plan_only(weft_request* request, int32_t plan_only, wef
 int32_t weft_request_set_compile(weft_request* request, int32_t compile, weft_error** error);
 int32_t weft_request_set_why(weft_request* request, int32_t why, weft_error** error); /* what each constraint costs */
 int32_t weft_request_set_count(weft_request* request, int32_t count, weft_error** error); /* iterations of each loop */
-/* For weft_evaluation_stage: network, tree, schedule, loops, signature, llvm, asm, object. */
+/* For weft_evaluation_stage: network, tree, schedule, loops, proofs, signature, llvm, asm, object. */
 int32_t weft_request_add_stage(weft_request* request, const char* stage, weft_error** error);
 void weft_request_free(weft_request* request);
 

@@ -13,7 +13,7 @@ EXPRESSION = "A(i,r) = T(i,j,k) * B(j,r) * C(k,r)"
 OPERANDS = ["T=sparse(12x10x11,nnz=150,seed=1)", "B=uniform(10x5,seed=2)", "C=uniform(11x5,seed=3)"]
 WANTED = evaluate("ijk,jr,kr->ir", sparse((12, 10, 11), 150, 1), uniform((10, 5), 2), uniform((11, 5), 3))
 TREES = ("((T * C) * B)", "((T * B) * C)", "(T * (B * C))", "(T * B * C)", "(T*(C*B))")
-STAGES = ("network", "tree", "schedule", "loops", "signature", "llvm", "asm", "object")
+STAGES = ("network", "tree", "schedule", "loops", "proofs", "signature", "llvm", "asm", "object")
 
 
 def cases_operand_format(_):

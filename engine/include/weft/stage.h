@@ -8,7 +8,7 @@
 namespace weft {
 
 /// What Kernel::explain shows, in the order in which it is made.
-enum class Stage : std::uint8_t { network, tree, schedule, loops, signature, llvm, assembly, object };
+enum class Stage : std::uint8_t { network, tree, schedule, loops, proofs, signature, llvm, assembly, object };
 /// As Kernel::explain and EvaluateOptions::stages call it: "network", "asm".
 std::string_view name(Stage stage);
 /// The stage of that name; nothing where there is none.

@@ -46,6 +46,17 @@ struct ResultReport {
   double norm = 0;
 };
 
+/// What a kernel rests on, and what Z3 says to it.
+struct ProofReport {
+  std::string kind;            ///< cursor, passed, candidate, probe, table, unique, within, owner, append
+  std::string claim;           ///< "x at j never moves back, loops i j, state i"
+  std::string verdict;         ///< proven, refuted, unknown
+  std::string counterexample;  ///< "(i=0,j=3) and (i=0,j=1)"; of what is refuted
+  std::string skeleton;        ///< what rests on it: "cursor j", "bisection", "owner"
+  bool cached = false;         ///< it was settled before
+  double ms = 0;
+};
+
 /// What a run tells. Times in milliseconds, sizes in bytes.
 struct Report {
   std::string expression;
@@ -75,6 +86,7 @@ struct Report {
   std::string explanation;                    ///< several lines for people
   std::shared_ptr<const Explanation> explained;  ///< the same as figures
   std::map<std::string, std::string> stages;  ///< by name, those asked for
+  std::optional<std::vector<ProofReport>> proofs;  ///< if the stage "proofs" or EvaluateOptions::proofs asked for them
   /// Operands that were given and that the expression does not use: legitimate where one map serves several
   /// expressions, and a misspelling where it does not.
   std::vector<std::string> unused;

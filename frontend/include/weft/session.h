@@ -19,6 +19,7 @@ struct EvaluateOptions : CompileOptions {
   bool count = false;                     ///< count iterations in a run of its own, before the timed ones
   bool compile = true;                    ///< false and not run: machine code only for stages that show it
   std::vector<std::string> stages;        ///< stage texts wanted in the report
+  bool proofs = false;                    ///< what the loops rest on is proven and told, where Z3 can be asked
 };
 
 struct Evaluation {

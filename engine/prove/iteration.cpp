@@ -1,0 +1,244 @@
+#include "engine/prove/iteration.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "runtime/level_traits.h"
+
+namespace weft {
+namespace {
+
+using namespace logic;
+using loop::Algorithm;
+using loop::Program;
+using loop::Step;
+using loop::Use;
+
+const std::vector<Level>& levels_of(const Program& program, loop::AccessId access) {
+  return program.storages[program.accesses[access].storage].levels;
+}
+
+/// What is like an operand has its positions.
+loop::StorageId stored_in(const Program& program, loop::AccessId access) {
+  const loop::StorageId storage = program.accesses[access].storage;
+  return loop::pattern_of(program, storage).value_or(storage);
+}
+
+bool is_in_key(const std::vector<Level>& levels, std::size_t level) {
+  return levels[level].joined || (level + 1 < levels.size() && levels[level + 1].joined);
+}
+
+bool is_singleton_of_chain(const std::vector<Level>& levels, std::size_t level) {
+  return is_per_parent(levels[level].kind) && begins_chain(levels[chain_head(levels, level)].kind);
+}
+
+std::string array_of(std::string_view array, const Program& program, loop::StorageId storage, std::size_t level) {
+  return fmt::format("{}_{}_{}", array, program.storages[storage].name, level);
+}
+
+}  // namespace
+
+loop::Path entered(const loop::Statement& statement, const loop::Path& path) {
+  loop::Path inside = path;
+  for (const Step& step : loop::steps_of(statement)) inside.bound[step.access].push_back({path.enclosing.size(), step});
+  inside.enclosing.push_back(&statement);
+  return inside;
+}
+
+std::vector<LoopDriver> drivers(const Program& program, const loop::Path& path, std::size_t depth) {
+  std::vector<LoopDriver> all;
+  std::vector<LoopDriver> merged;
+  for (const Step& step : path.loop(depth)->steps) {
+    const auto& bound = path.bound[step.access];
+    const auto level = static_cast<std::size_t>(std::ranges::count_if(bound, [&](const auto& each) { return each.depth < depth; }));
+    if (step.use != Use::drive || is_dense(levels_of(program, step.access)[level])) continue;
+    all.push_back({step, level});
+    if (step.algorithm != Algorithm::gallop && step.algorithm != Algorithm::search) merged.push_back(all.back());
+  }
+  if (merged.empty() && !all.empty()) merged.push_back(all.front());  // one has to lead
+  return merged;
+}
+
+std::size_t chain_head(const std::vector<Level>& levels, std::size_t level) {
+  while (level > 0 && is_per_parent(levels[level].kind)) --level;
+  return level;
+}
+
+Iteration::Iteration(Query& query, const Program& program, const loop::Path& path, std::size_t shared, std::string suffix,
+                     const AssumedOfArrays& assumed)
+    : query_(query), program_(program), path_(path), shared_(shared), suffix_(std::move(suffix)), assumed_(assumed) {}
+
+std::string Iteration::named(const std::string& name, std::size_t depth) {
+  if (depth < shared_) return query_.constant(name);
+  const std::string& constant = query_.constant(name + suffix_);
+  decided_[depth].emplace(name, constant);
+  return constant;
+}
+
+std::string Iteration::extent(loop::IndexId index) {
+  for (const loop::Fact& fact : program_.facts)
+    if (const auto* known = std::get_if<loop::ExtentFact>(&fact); known != nullptr && known->index == index)
+      return fmt::format("{}", known->extent);
+  return query_.constant(fmt::format("n_{}", program_.indices[index]));
+}
+
+bool Iteration::is_ranged(std::size_t depth) const { return drivers(program_, path_, depth).empty(); }
+
+std::string Iteration::coordinate(loop::IndexId index) {
+  const std::size_t depth = path_.depth_of_loop(index);
+  const std::string name = fmt::format("c_{}", program_.indices[index]);
+  const bool known = depth < shared_ || decided_[depth].contains(name);
+  std::string constant = named(name, depth);
+  if (known) return constant;
+  if (is_ranged(depth) || assumed_.below_extents) {
+    query_.require(not_above("0", constant));
+    query_.require(less(constant, extent(index)));
+  }
+  return constant;
+}
+
+std::string Iteration::position(loop::AccessId access, std::size_t level) {
+  const std::vector<Level>& levels = levels_of(program_, access);
+  const LevelKind kind = levels[level].kind;
+  if (is_in_key(levels, level)) return "0";
+  const bool own_entry = !is_per_parent(kind) || is_singleton_of_chain(levels, level);
+  const std::size_t depth = path_.bound[access][level].depth;
+  if (!own_entry) {
+    std::string above = parent(access, level);
+    if (depth >= shared_ && std::ranges::none_of(entries_, [&](const Entry& entry) {
+          return entry.storage == stored_in(program_, access) && entry.level == level && entry.position == above;
+        }))
+      bind_slot(access, level, above);
+    return above;
+  }
+  if (is_by_extent(kind) && level == 0) return coordinate(program_.accesses[access].indices[0]);
+  const std::string name = fmt::format("p_{}_{}", program_.accesses[access].name, level);
+  const bool known = depth < shared_ || decided_[depth].contains(name);
+  std::string constant = named(name, depth);
+  if (known) return constant;
+  if (is_by_extent(kind)) {
+    query_.require(equal(constant, query_.value_of(array_of("at", program_, stored_in(program_, access), level),
+                                                   {parent(access, level), coordinate(program_.accesses[access].indices[level])})));
+    note(access, level, constant);
+  } else if (has_slots(kind) || is_compressed(kind)) {
+    bind_packed(access, level, constant);
+    bind_slot(access, level, constant);
+  } else {
+    bind_packed(access, level, constant);
+    for (std::size_t l = chain_head(levels, level); l <= level; ++l) {
+      if (l < level) query_.require(not_above(position(access, l), constant));  // runs begin with their first entry
+      query_.require(equal(query_.value_of(array_of("crd", program_, stored_in(program_, access), l), {constant}),
+                           coordinate(program_.accesses[access].indices[l])));
+    }
+    note(access, level, constant);
+  }
+  return constant;
+}
+
+/// Within the fiber of the parent.
+void Iteration::bind_packed(loop::AccessId access, std::size_t level, const std::string& position) {
+  const std::size_t head = chain_head(levels_of(program_, access), level);
+  const std::string above = parent(access, head);
+  const std::string pos = array_of("pos", program_, stored_in(program_, access), head);
+  query_.require(not_above(query_.value_of(pos, {above}), position));
+  query_.require(less(position, query_.value_of(pos, {plus_one(above)})));
+}
+
+void Iteration::bind_slot(loop::AccessId access, std::size_t level, const std::string& position) {
+  query_.require(equal(query_.value_of(array_of("crd", program_, stored_in(program_, access), level), {position}),
+                       coordinate(program_.accesses[access].indices[level])));
+  note(access, level, position);
+}
+
+void Iteration::note(loop::AccessId access, std::size_t level, const std::string& position) {
+  const std::vector<Level>& levels = levels_of(program_, access);
+  const std::size_t head = begins_chain(levels[chain_head(levels, level)].kind) ? chain_head(levels, level) : level;
+  Entry entry{stored_in(program_, access), level, position, parent(access, head), {}};
+  for (std::size_t l = head; l <= level; ++l) entry.coordinates.push_back(coordinate(program_.accesses[access].indices[l]));
+  entries_.push_back(std::move(entry));
+}
+
+std::string Iteration::time(std::size_t depth) {
+  const loop::IndexId index = path_.loop(depth)->index;
+  const std::vector<LoopDriver> driving = drivers(program_, path_, depth);
+  if (driving.size() != 1) return coordinate(index);
+  const loop::AccessId access = driving.front().step.access;
+  const std::size_t level = driving.front().level;
+  const std::vector<Level>& levels = levels_of(program_, access);
+  const LevelKind kind = levels[level].kind;
+  const bool of_workspace = program_.storages[program_.accesses[access].storage].role == loop::Role::workspace;
+  if (may_be_key(kind) && of_workspace) {
+    const std::size_t first = loop::key_level(levels, level);
+    const bool sorted = path_.bound[access][first].step.algorithm == Algorithm::sort;
+    if (sorted || first != level) return coordinate(index);
+    return named(fmt::format("t_{}", program_.indices[index]), depth);
+  }
+  return is_by_extent(kind) ? coordinate(index) : position(access, level);
+}
+
+std::vector<std::string> Iteration::times(std::size_t first, std::size_t last) {
+  std::vector<std::string> found;
+  for (std::size_t depth = first; depth <= last; ++depth)
+    if (path_.loop(depth) != nullptr) found.push_back(time(depth));
+  return found;
+}
+
+std::vector<ClaimValue> Iteration::told() {
+  std::vector<ClaimValue> values;
+  for (std::size_t depth = 0; depth < path_.enclosing.size(); ++depth)
+    if (const loop::For* each = path_.loop(depth)) values.push_back({program_.indices[each->index], coordinate(each->index)});
+  return values;
+}
+
+namespace {
+
+using Entry = Iteration::Entry;
+
+/// What arrays say of two entries, in the order of these two.
+void relate_entries(Query& query, const Program& program, const Entry& a, const Entry& b, const AssumedOfArrays& assumed) {
+  const std::vector<Level>& levels = program.storages[a.storage].levels;
+  const LevelKind kind = levels[a.level].kind;
+  const std::string same = equal(a.parent, b.parent);
+  const std::string later = all_of({same, less(a.position, b.position)});
+  if (is_by_extent(kind)) {
+    query.require(implies(comes_before({a.parent, a.coordinates[0]}, {b.parent, b.coordinates[0]}), less(a.position, b.position)));
+    return;
+  }
+  const std::size_t head = begins_chain(levels[chain_head(levels, a.level)].kind) ? chain_head(levels, a.level) : a.level;
+  if (has_pos(levels[head].kind) && assumed.fibers_in_order) {
+    const std::string pos = array_of("pos", program, a.storage, head);
+    query.require(implies(less(a.parent, b.parent), not_above(query.value_of(pos, {plus_one(a.parent)}), query.value_of(pos, {b.parent}))));
+  }
+  const bool in_chain = begins_chain(levels[head].kind);
+  if (in_chain && assumed.chains_rise) query.require(implies(later, comes_before(a.coordinates, b.coordinates)));
+  if (is_compressed(kind) && assumed.coordinates_rise) query.require(implies(later, less(a.coordinates[0], b.coordinates[0])));
+  if (has_slots(kind) && assumed.coordinates_differ)
+    query.require(implies(all_of({same, equal(a.coordinates[0], b.coordinates[0])}), equal(a.position, b.position)));
+}
+
+}  // namespace
+
+void relate(Query& query, const Program& program, const Iteration& a, const Iteration& b, const AssumedOfArrays& assumed) {
+  for (const Entry& one : a.entries()) {
+    for (const Entry& other : b.entries()) {
+      if (one.storage != other.storage || one.level != other.level) continue;
+      relate_entries(query, program, one, other, assumed);
+      relate_entries(query, program, other, one, assumed);
+    }
+  }
+}
+
+void decide_alike(Query& query, Iteration& a, Iteration& b, std::size_t first, std::size_t last) {
+  std::vector<std::string> same;
+  const std::vector<std::string> one = a.times(first, last);
+  const std::vector<std::string> other = b.times(first, last);
+  for (std::size_t n = 0; n < one.size(); ++n) same.push_back(equal(one[n], other[n]));
+  for (const auto& [name, constant] : a.decided(last)) {
+    const auto there = b.decided(last).find(name);
+    if (there != b.decided(last).end()) query.require(implies(all_of(same), equal(constant, there->second)));
+  }
+}
+
+}  // namespace weft
