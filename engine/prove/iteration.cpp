@@ -26,10 +26,6 @@ loop::StorageId stored_in(const Program& program, loop::AccessId access) {
   return loop::pattern_of(program, storage).value_or(storage);
 }
 
-bool is_in_key(const std::vector<Level>& levels, std::size_t level) {
-  return levels[level].joined || (level + 1 < levels.size() && levels[level + 1].joined);
-}
-
 bool is_singleton_of_chain(const std::vector<Level>& levels, std::size_t level) {
   return is_per_parent(levels[level].kind) && begins_chain(levels[chain_head(levels, level)].kind);
 }
@@ -59,6 +55,10 @@ std::vector<LoopDriver> drivers(const Program& program, const loop::Path& path, 
   }
   if (merged.empty() && !all.empty()) merged.push_back(all.front());  // one has to lead
   return merged;
+}
+
+bool is_in_key(const std::vector<Level>& levels, std::size_t level) {
+  return levels[level].joined || (level + 1 < levels.size() && levels[level + 1].joined);
 }
 
 std::size_t chain_head(const std::vector<Level>& levels, std::size_t level) {
@@ -168,12 +168,13 @@ std::string Iteration::time(std::size_t depth) {
   const std::size_t level = driving.front().level;
   const std::vector<Level>& levels = levels_of(program_, access);
   const LevelKind kind = levels[level].kind;
-  const bool of_workspace = program_.storages[program_.accesses[access].storage].role == loop::Role::workspace;
-  if (may_be_key(kind) && of_workspace) {
+  if (may_be_key(kind)) {
     const std::size_t first = loop::key_level(levels, level);
     const bool sorted = path_.bound[access][first].step.algorithm == Algorithm::sort;
     if (sorted || first != level) return coordinate(index);
-    return named(fmt::format("t_{}", program_.indices[index]), depth);
+    // An input is visited slot by slot, a workspace in any order.
+    const bool of_workspace = program_.storages[program_.accesses[access].storage].role == loop::Role::workspace;
+    return of_workspace ? named(fmt::format("t_{}", program_.indices[index]), depth) : position(access, level);
   }
   return is_by_extent(kind) ? coordinate(index) : position(access, level);
 }
@@ -185,9 +186,9 @@ std::vector<std::string> Iteration::times(std::size_t first, std::size_t last) {
   return found;
 }
 
-std::vector<ClaimValue> Iteration::told() {
+std::vector<ClaimValue> Iteration::told(std::size_t last) {
   std::vector<ClaimValue> values;
-  for (std::size_t depth = 0; depth < path_.enclosing.size(); ++depth)
+  for (std::size_t depth = 0; depth < last; ++depth)
     if (const loop::For* each = path_.loop(depth)) values.push_back({program_.indices[each->index], coordinate(each->index)});
   return values;
 }

@@ -19,6 +19,7 @@ struct AssumedOfArrays {
   bool chains_rise = true;         ///< nonunique and the singletons below: strictly within a fiber, by the first that differ
   bool coordinates_differ = true;  ///< hashed: no two slots of a fiber have one coordinate
   bool below_extents = true;       ///< coordinates lie within [0, extent)
+  bool fibers_full = true;         ///< where the fact `full` says so: as many entries as the extent
 };
 
 /// Where a claim is made: below these statements, the last of which is the one that it is about, with its own steps taken.
@@ -30,6 +31,8 @@ struct LoopDriver {
 };
 /// Of the loop at a depth: sparse levels, those of a merge that are not looked up under the others; none where the whole range is visited.
 std::vector<LoopDriver> drivers(const loop::Program& program, const loop::Path& path, std::size_t depth);
+/// Whether a level is a mode of a key of several.
+bool is_in_key(const std::vector<Level>& levels, std::size_t level);
 /// The first level of the chain that a level is part of: nonunique, singleton, …; the level itself if it is of none.
 std::size_t chain_head(const std::vector<Level>& levels, std::size_t level);
 
@@ -43,15 +46,16 @@ class Iteration {
   std::string coordinate(loop::IndexId index);
   /// Of a level of an access, bound on the path; "0" at the root, and above the last mode of a key.
   std::string position(loop::AccessId access, std::size_t level);
+  /// Of an index: a number where a fact tells it.
+  std::string extent(loop::IndexId index);
   /// Of the parent of a fiber: the position of the level above.
   std::string parent(loop::AccessId access, std::size_t level) { return level == 0 ? "0" : position(access, level - 1); }
   /// Less in the iterations that run before, of those with the same times further out.
   std::string time(std::size_t depth);
   /// The times of the loops at these depths, outermost first.
   std::vector<std::string> times(std::size_t first, std::size_t last);
-  /// Coordinates of the loops, as counterexamples tell them.
-  std::vector<ClaimValue> told();
-  std::size_t shared() const { return shared_; }
+  /// Coordinates of the loops before a depth, as counterexamples tell them.
+  std::vector<ClaimValue> told(std::size_t last);
 
   /// An entry that the iteration has reached.
   struct Entry {
@@ -66,7 +70,6 @@ class Iteration {
 
  private:
   std::string named(const std::string& name, std::size_t depth);
-  std::string extent(loop::IndexId index);
   bool is_ranged(std::size_t depth) const;
   void bind_packed(loop::AccessId access, std::size_t level, const std::string& position);
   void bind_slot(loop::AccessId access, std::size_t level, const std::string& position);

@@ -1,0 +1,35 @@
+// Fiber claims: what searching the entries of one fiber rests on.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/prove/claim.h"
+#include "engine/prove/iteration.h"
+#include "weft/format.h"
+
+namespace weft {
+
+/// What is looked up, and how: "x at j", "bisection".
+struct Lookup {
+  const std::vector<Level>& levels;
+  std::size_t level = 0;
+  std::string what;
+  std::string skeleton;
+  bool sorted = false;  ///< entries without an order are put in order first
+};
+
+// Each is the same question for all levels of a kind, so that it is asked once.
+
+/// An entry that a search has left behind matches no later coordinate.
+Claim passed_claim(const Lookup& lookup, const AssumedOfArrays& assumed);
+/// Where a search stops are all entries that match.
+Claim candidate_claim(const Lookup& lookup, const AssumedOfArrays& assumed);
+/// An entry tells on which side of it those are that match.
+Claim probe_claim(const Lookup& lookup, const AssumedOfArrays& assumed);
+/// A full fiber has each coordinate at its place.
+Claim table_claim(const Lookup& lookup, const AssumedOfArrays& assumed);
+/// No coordinate has two places in a fiber: of hashed and bitmap levels.
+Claim unique_claim(const Lookup& lookup, const AssumedOfArrays& assumed);
+
+}  // namespace weft

@@ -1,0 +1,137 @@
+// What loop programs claim: that of the text cases is proven, that of programs the verifier's rules refuse is refuted.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+
+#include "engine/prove/kernel_proofs.h"
+#include "tests/files/loop_case.h"
+#include "tests/unit/prove/proofs.h"
+
+namespace kernel_claims_test {
+
+using namespace weft;
+using namespace weft::test;
+
+TEST_CASE("what the text cases rest on is proven") {
+  std::map<std::string, std::size_t> counted;
+  for (const std::string folder : {"", "/sparse_results"}) {
+    const auto cases = read_loop_cases(WEFT_SOURCE_DIR "/tests/files/loop" + folder);
+    REQUIRE_MESSAGE(cases, (cases ? "" : cases.error().message));
+    for (const LoopCase& each : *cases) {
+      if (each.error) continue;
+      CAPTURE(each.name);
+      CHECK(unproven(each.program) == "");
+      for (const SettledClaim& proof : proofs_of(each.program)) ++counted[proof.claim.kind];
+    }
+  }
+  for (const std::string kind : {"cursor", "passed", "candidate", "probe", "table", "unique", "within", "owner", "append"}) {
+    CAPTURE(kind);
+    CHECK(counted[kind] > 0);
+  }
+}
+
+TEST_CASE("a claim tells the loops, the state and the way to look up") {
+  const auto proofs = proofs_of(program_of(R"(program y
+  index  i, j
+  input  A : f64 {dense, compressed<32,32>}   access A[i,j]
+  input  x : f64 {compressed<32,32>}          access x[j]
+  output y : f64 {dense}                      access y[i]
+  for i: locate A, insert y @parallel(y: owner)
+    for j: drive A, locate x(gallop)
+      y += A * x
+)"));
+  std::vector<std::string> told;
+  for (const SettledClaim& proof : proofs) told.push_back(proof.claim.kind + ", " + proof.claim.skeleton + ": " + proof.claim.says);
+  CHECK(told == std::vector<std::string>{"owner, owner: iterations of i write entries of y of their own",
+                                         "cursor, cursor j: x at j never moves back, loops i j, state i",
+                                         "passed, cursor j: what is passed of x at j matches no later coordinate",
+                                         "candidate, cursor j: behind the entry of x at j where the search stops nothing matches",
+                                         "probe, cursor j: entries of x at j below a coordinate come before the others"});
+}
+
+TEST_CASE("what the verifier refuses is refuted by an example") {
+  struct Refused {
+    std::string rule, kind, text;
+  };
+  const std::vector<Refused> all = {
+      {"unordered", "cursor", R"(program unordered
+  input  H : f64 {hashed<32,32>}       access H[j]
+  input  x : f64 {compressed<32,32>}   access x[j]
+  output y : f64 {}                    access y[]
+  for j: drive H, locate x(gallop)
+    y += H * x
+)"},
+      {"finger", "cursor", R"(program parent_moves
+  input  v : f64 {compressed<32,32>}          access v[i]
+  input  D : f64 {dense, compressed<32,32>}   access D[i,i]
+  output y : f64 {}                           access y[]
+  for i: drive v, locate D, locate D(gallop)
+    y += v * D
+)"},
+      {"parallel", "owner", R"(program not_of_its_own
+  input  A : f64 {dense, compressed<32,32>}   access A[i,j]
+  output y : f64 {dense}                      access y[j]
+  for i: locate A @parallel(y: owner)
+    for j: drive A, insert y
+      y += A
+)"},
+      {"append-order", "append", R"(program once_per_iteration
+  input  A : f64 {dense, compressed<32,32>}   access A[i,j]
+  output y : f64 {compressed<64,32>}          access y[j]
+  for i: locate A
+    for j: drive A, append y
+      y += A
+)"},
+      {"unordered", "append", R"(program appended_as_hashed
+  input  H : f64 {hashed<32,32>}       access H[j]
+  output y : f64 {compressed<64,32>}   access y[j]
+  for j: drive H, append y
+    y += H
+)"}};
+  for (const Refused& each : all) {
+    CAPTURE(each.text);
+    const loop::Program program = program_of(each.text);
+    const auto verified = loop::verify(program);
+    REQUIRE(!verified);
+    CHECK(verified.error().message.starts_with(each.rule));
+    const auto proofs = proofs_of(program);
+    const auto refuted = std::ranges::find(proofs, Verdict::refuted, &SettledClaim::verdict);
+    REQUIRE(refuted != proofs.end());
+    CHECK(refuted->claim.kind == each.kind);
+    CHECK(refuted->counterexample.find(") and (") != std::string::npos);
+    ProofBook book(nullptr);
+    const auto checked = check_proofs(program, book);
+    REQUIRE(!checked);
+    CHECK(checked.error().kind == ErrorKind::input);
+    CHECK(checked.error().message.find("does not hold for (") != std::string::npos);
+  }
+}
+
+TEST_CASE("the script asks each question again") {
+  const loop::Program program = program_of(R"(program y
+  input  x : f64 {compressed<32,32>}   access x[j]
+  output y : f64 {dense}               access y[j]
+  for j: drive x, insert y @parallel(y: owner)
+    y += x
+)");
+  const auto proofs = proofs_of(program);
+  REQUIRE(proofs.size() == 2);
+  CHECK(proofs_text(program, proofs) == R"(; program y: 2 claims
+
+; owner: iterations of j write entries of y of their own
+; proven, taken: owner
+(push 1)
+)" + proofs[0].claim.query + R"((check-sat) ; unsat if it holds
+(pop 1)
+
+; within: y is looked up within its extents
+; proven, taken: table
+(push 1)
+)" + proofs[1].claim.query + R"((check-sat) ; unsat if it holds
+(pop 1)
+)");
+  CHECK(proofs_text(program, {}) == "; program y: 0 claims\n");
+}
+
+}  // namespace kernel_claims_test
