@@ -3,7 +3,7 @@ _weft() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]} options
   COMPREPLY=()
   case $before in
-    --emit) COMPREPLY=($(compgen -W "network tree schedule loops signature llvm asm object" -- "$word")); return ;;
+    --emit) COMPREPLY=($(compgen -W "network tree schedule loops proofs signature llvm asm object" -- "$word")); return ;;
     --specialize) COMPREPLY=($(compgen -W "generic profiled baked auto" -- "$word")); return ;;
     --objective) COMPREPLY=($(compgen -W "time workspace-order" -- "$word")); return ;;
     --cache-dir|--dump) compopt -o filenames; COMPREPLY=($(compgen -d -- "$word")); return ;;
@@ -15,7 +15,7 @@ _weft() {
     repl) options="-h --help --format --repeat --calls --no-cache --cache-dir --dump --specialize --deterministic --strict-fp --checked --paranoid -t --threads --memory-limit -q --quiet -v --verbose" ;;
     info) options="-h --help --format -t --threads --memory-limit --json -q --quiet" ;;
     convert) options="-h --help --format -t --threads --memory-limit --json -q --quiet" ;;
-    layout) options="-h --help --shape --json -q --quiet" ;;
+    layout) options="-h --help --shape --no-cache --cache-dir --json -q --quiet" ;;
     cache) options="-h --help --cache-dir --json -q --quiet" ;;
     calibrate) options="-h --help -o --output -q --quiet" ;;
     help) COMPREPLY=($(compgen -W "run plan compare repl info convert layout cache calibrate" -- "$word")); return ;;

@@ -19,7 +19,7 @@ Expected<std::vector<SettledClaim>> kernel_proofs(const loop::Program& program, 
 }
 
 std::string proofs_text(const loop::Program& program, const std::vector<SettledClaim>& proofs) {
-  std::string text = fmt::format("; program {}: {} claims\n", program.name, proofs.size());
+  std::string text = fmt::format("; program {}: {} {}\n", program.name, proofs.size(), proofs.size() == 1 ? "claim" : "claims");
   for (const SettledClaim& proof : proofs) {
     text += fmt::format("\n; {}: {}\n; {}", proof.claim.kind, proof.claim.says, word(proof.verdict));
     text += proof.verdict == Verdict::refuted ? fmt::format(": not {}\n", proof.counterexample)

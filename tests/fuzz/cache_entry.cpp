@@ -18,12 +18,12 @@ void cache_entry(Bytes bytes) {
   const std::string directory = scratch_directory() + "/cache";
   static const int made = ::mkdir(directory.c_str(), 0700);
   require(made == 0, "no directory for the cache");
-  for (const EntryForm form : {EntryForm::binary, EntryForm::text}) {
+  for (const EntryForm form : {EntryForm::binary, EntryForm::text, EntryForm::verdict}) {
     const auto contents = unpack_entry(texts.rest, key, form);
     // A file that is an entry is the one that is made of its contents.
     if (contents) require(pack_entry(key, *contents, form) == texts.rest, "two files stand for one entry");
     const std::string packed = pack_entry(key, texts.rest, form);
-    require(packed.size() == entry_size(key.size(), texts.rest.size()) || form == EntryForm::text,
+    require(packed.size() == entry_size(key.size(), texts.rest.size()) || form != EntryForm::binary,
             "an entry of another size");
     const auto unpacked = unpack_entry(packed, key, form);
     require(unpacked.has_value() && *unpacked == texts.rest, "what was packed is not unpacked");

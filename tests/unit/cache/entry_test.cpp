@@ -41,6 +41,9 @@ TEST_CASE("entry: sizes that would wrap around are refused") {
 
 TEST_CASE("entry: as text it stays readable, and any change of it is noticed") {
   using weft::EntryForm;
+  CHECK(weft::pack_entry("key", "proven\n", EntryForm::verdict).starts_with("# weft proof, entry 1, "));
+  CHECK(weft::entry_form(weft::entry_name("key", EntryForm::verdict)) == EntryForm::verdict);
+  CHECK_FALSE(weft::unpack_entry(weft::pack_entry("key", "proven\n", EntryForm::verdict), "key", EntryForm::text).has_value());
   const std::string key = "network\nformats";
   const std::string contents = "# remark\nschedule\n";
   const std::string file = weft::pack_entry(key, contents, EntryForm::text);

@@ -74,7 +74,7 @@ TEST_CASE("power loss: a file that is written is old, new or absent, never torn"
 
 TEST_CASE("power loss: an entry of the disk cache is old, new or a miss, and the next store works") {
   const std::string old_bytes(3000, 'o'), new_bytes(5000, 'n');
-  for (const EntryForm form : {EntryForm::binary, EntryForm::text})
+  for (const EntryForm form : {EntryForm::binary, EntryForm::text, EntryForm::verdict})
     for (const bool exists : {false, true}) {
       const TemporaryDirectory temporary;
       const fs::path place = temporary.path() / "place", before = temporary.path() / "before",

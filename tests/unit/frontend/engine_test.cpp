@@ -214,6 +214,10 @@ TEST_CASE("a kernel is compiled from figures alone, and for several assignments 
   CHECK(values_of(ran(*kernel, bound({{"M", host.matrix}, {"x", host.vector}}), "y")) == expected);
   CHECK(kernel->report().operands.at("M").bytes == host.matrix.bytes());
   CHECK(kernel->explain("loops")->find("for i") != std::string::npos);
+  const auto proofs = kernel->explain("proofs");
+  REQUIRE_MESSAGE(proofs, (proofs ? "" : proofs.error().message));
+  CHECK(proofs->find("; within: x is looked up within its extents\n; proven, taken: table\n(push 1)\n") != std::string::npos);
+  CHECK_FALSE(kernel->report().proofs.has_value());
   CHECK(kernel->explain("nothing").error().kind == ErrorKind::input);
 
   const Tensors operands = {{"T0", host.matrix}, {"T1", host.vector}};

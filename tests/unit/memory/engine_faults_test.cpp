@@ -149,7 +149,7 @@ TEST_CASE("faults: planning otherwise, and what stages say") {
       return judged(!kernel->report().tree.empty(), "no tree");
     }, engine.options().resources.memory, name == "proven" ? 4 : 15);
   }
-  for (const std::string stage : {"network", "tree", "schedule", "loops", "signature", "llvm", "asm", "object"}) {
+  for (const std::string stage : {"network", "tree", "schedule", "loops", "proofs", "signature", "llvm", "asm", "object"}) {
     fail_every_allocation("explaining " + stage, [&]() -> Outcome {
       auto text = armed([&] { return plain->explain(stage); });
       if (!text) return refused(text.error());

@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "engine/prove/layout_claims.h"
 #include "engine/prove/settled_claim.h"
 #include "engine/prove/smt.h"
 #include "weft/layout.h"
 
-namespace weft::layout_proofs_test {
+namespace weft::layout_claims_test {
 namespace {
 
 const std::vector<std::string> named = {"csr",     "csc",  "dcsr",  "coo",     "bcsr(2,3)", "bcsr(3,1)", "bcsr(2,3,unaligned)", "lower",
@@ -140,4 +141,4 @@ TEST_CASE("what Z3 does not understand is an internal error, and values have sig
   CHECK(answer->values.at("y") == "9223372036854775808");
 }
 
-}  // namespace weft::layout_proofs_test
+}  // namespace weft::layout_claims_test
