@@ -255,7 +255,8 @@ void add_evaluation(CLI::App& app, CommandOptions& options, bool run) {
   app.add_flag("--prove", options.prove, "search until no cheaper plan can exist, with Z3 as judge; optimal: tree or all");
   app.add_flag("--unfused", options.unfused, "the best plan that stores every intermediate, for comparison");
   add_session_options(app, options);
-  add_list(app, "--emit", options.stages, "STAGE[=PATH]: network, tree, schedule, loops, proofs, signature, llvm, asm, object")->type_name("STAGE");
+  add_list(app, "--emit", options.stages, "STAGE[=PATH]: network, tree, schedule, loops, proofs, signature, llvm, asm, object")
+      ->type_name("STAGE");
   app.add_option("--html", options.page, "write one self-contained page that shows the plan, and after a run what was measured")
       ->check(not_empty)
       ->type_name("FILE");

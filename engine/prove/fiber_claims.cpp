@@ -11,7 +11,8 @@ namespace {
 
 using namespace logic;
 
-/// The fiber that is searched: constants of its entries, and what the arrays say of them. Below runs of a chain the entries of one run.
+/// The fiber that is searched: constants of its entries, and what the arrays say of them. Below runs of a chain the
+/// entries of one run.
 class Fiber {
  public:
   Fiber(const Lookup& lookup, const AssumedOfArrays& assumed) : lookup_(lookup), assumed_(assumed) {
@@ -32,7 +33,8 @@ class Fiber {
     const std::string end = query_.value_of("pos", {plus_one(parent())});
     query_.require(not_above(begin, position));
     query_.require(less(position, end));
-    for (std::size_t l = head_; l < lookup_.level; ++l) query_.require(equal(crd(l, position), query_.constant(fmt::format("run{}", l - head_))));
+    for (std::size_t l = head_; l < lookup_.level; ++l)
+      query_.require(equal(crd(l, position), query_.constant(fmt::format("run{}", l - head_))));
     return position;
   }
   std::string parent() { return query_.constant("parent"); }
@@ -47,7 +49,8 @@ class Fiber {
       if (assumed_.coordinates_differ) query_.require(implies(equal(coordinate(a), coordinate(b)), equal(a, b)));
     }
     // A place for each coordinate of the extent, in their order, or coordinates that are stored so.
-    if (is_by_extent(kind()) || (is_compressed(kind()) && assumed_.coordinates_rise)) query_.require(implies(less(a, b), less(coordinate(a), coordinate(b))));
+    if (is_by_extent(kind()) || (is_compressed(kind()) && assumed_.coordinates_rise))
+      query_.require(implies(less(a, b), less(coordinate(a), coordinate(b))));
   }
 
   /// "(position=3,coordinate=7)"
@@ -59,7 +62,9 @@ class Fiber {
 
  private:
   LevelKind kind() const { return lookup_.levels[lookup_.level].kind; }
-  std::string crd(std::size_t level, const std::string& position) { return query_.value_of(fmt::format("crd{}", level - head_), {position}); }
+  std::string crd(std::size_t level, const std::string& position) {
+    return query_.value_of(fmt::format("crd{}", level - head_), {position});
+  }
   std::vector<std::string> tuple(const std::string& position) {
     std::vector<std::string> coordinates;
     for (std::size_t l = head_; l <= last_; ++l) coordinates.push_back(crd(l, position));
@@ -74,7 +79,8 @@ class Fiber {
   bool chain_ = false;
 };
 
-Claim claimed(std::string kind, std::string says, Fiber& fiber, std::vector<std::vector<ClaimValue>> examples, const Lookup& lookup) {
+Claim claimed(std::string kind, std::string says, Fiber& fiber, std::vector<std::vector<ClaimValue>> examples,
+              const Lookup& lookup) {
   return {std::move(kind), std::move(says), fiber.query().text(), std::move(examples), true, lookup.skeleton};
 }
 
@@ -91,8 +97,10 @@ Claim passed_claim(const Lookup& lookup, const AssumedOfArrays& assumed) {
   fiber.query().require(less(fiber.coordinate(last), wanted));
   fiber.query().require(not_above(wanted, later));
   fiber.query().require(equal(fiber.coordinate(behind), later));
-  std::vector<std::vector<ClaimValue>> examples = {fiber.told(behind), fiber.told(last), {{"wanted", wanted}, {"later", later}}};
-  return claimed("passed", fmt::format("what is passed of {} matches no later coordinate", lookup.what), fiber, std::move(examples), lookup);
+  std::vector<std::vector<ClaimValue>> examples = {
+      fiber.told(behind), fiber.told(last), {{"wanted", wanted}, {"later", later}}};
+  return claimed("passed", fmt::format("what is passed of {} matches no later coordinate", lookup.what), fiber,
+                 std::move(examples), lookup);
 }
 
 Claim candidate_claim(const Lookup& lookup, const AssumedOfArrays& assumed) {
@@ -129,8 +137,8 @@ Claim probe_claim(const Lookup& lookup, const AssumedOfArrays& assumed) {
   fiber.query().require(not_above(wanted, fiber.coordinate(not_below)));
   fiber.query().require(less(fiber.coordinate(below), wanted));
   std::vector<std::vector<ClaimValue>> examples = {fiber.told(not_below), fiber.told(below), {{"wanted", wanted}}};
-  return claimed("probe", fmt::format("entries of {} below a coordinate come before the others", lookup.what), fiber, std::move(examples),
-                 lookup);
+  return claimed("probe", fmt::format("entries of {} below a coordinate come before the others", lookup.what), fiber,
+                 std::move(examples), lookup);
 }
 
 Claim table_claim(const Lookup& lookup, const AssumedOfArrays& assumed) {
@@ -161,7 +169,8 @@ Claim table_claim(const Lookup& lookup, const AssumedOfArrays& assumed) {
   }
   query.require(negated(equal(fiber.coordinate(found), wanted)));
   std::vector<std::vector<ClaimValue>> examples = {fiber.told(found), {{"wanted", wanted}}};
-  return claimed("table", fmt::format("a full fiber of {} has each coordinate at its place", lookup.what), fiber, std::move(examples), lookup);
+  return claimed("table", fmt::format("a full fiber of {} has each coordinate at its place", lookup.what), fiber,
+                 std::move(examples), lookup);
 }
 
 Claim unique_claim(const Lookup& lookup, const AssumedOfArrays& assumed) {
@@ -176,15 +185,20 @@ Claim unique_claim(const Lookup& lookup, const AssumedOfArrays& assumed) {
     query.require(equal(position, query.value_of("at", {fiber.parent(), query.constant("crd_" + name)})));
     return position;
   };
-  const auto stored = [&](const std::string& position) { return by_extent ? query.constant("crd_" + position) : fiber.coordinate(position); };
+  const auto stored = [&](const std::string& position) {
+    return by_extent ? query.constant("crd_" + position) : fiber.coordinate(position);
+  };
   const std::string one = place("p");
   const std::string other = place("q");
-  if (!by_extent && assumed.coordinates_differ) query.require(implies(equal(stored(one), stored(other)), equal(one, other)));
+  if (!by_extent && assumed.coordinates_differ)
+    query.require(implies(equal(stored(one), stored(other)), equal(one, other)));
   query.require(negated(equal(one, other)));
   query.require(equal(stored(one), wanted));
   query.require(equal(stored(other), wanted));
-  std::vector<std::vector<ClaimValue>> examples = {{{"position", one}}, {{"position", other}}, {{"coordinate", wanted}}};
-  return claimed("unique", fmt::format("a fiber of {} has one place for a coordinate", lookup.what), fiber, std::move(examples), lookup);
+  std::vector<std::vector<ClaimValue>> examples = {
+      {{"position", one}}, {{"position", other}}, {{"coordinate", wanted}}};
+  return claimed("unique", fmt::format("a fiber of {} has one place for a coordinate", lookup.what), fiber,
+                 std::move(examples), lookup);
 }
 
 }  // namespace weft

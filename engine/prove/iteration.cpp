@@ -48,7 +48,8 @@ std::vector<LoopDriver> drivers(const Program& program, const loop::Path& path, 
   std::vector<LoopDriver> merged;
   for (const Step& step : path.loop(depth)->steps) {
     const auto& bound = path.bound[step.access];
-    const auto level = static_cast<std::size_t>(std::ranges::count_if(bound, [&](const auto& each) { return each.depth < depth; }));
+    const auto level =
+        static_cast<std::size_t>(std::ranges::count_if(bound, [&](const auto& each) { return each.depth < depth; }));
     if (step.use != Use::drive || is_dense(levels_of(program, step.access)[level])) continue;
     all.push_back({step, level});
     if (step.algorithm != Algorithm::gallop && step.algorithm != Algorithm::search) merged.push_back(all.back());
@@ -66,8 +67,8 @@ std::size_t chain_head(const std::vector<Level>& levels, std::size_t level) {
   return level;
 }
 
-Iteration::Iteration(Query& query, const Program& program, const loop::Path& path, std::size_t shared, std::string suffix,
-                     const AssumedOfArrays& assumed)
+Iteration::Iteration(Query& query, const Program& program, const loop::Path& path, std::size_t shared,
+                     std::string suffix, const AssumedOfArrays& assumed)
     : query_(query), program_(program), path_(path), shared_(shared), suffix_(std::move(suffix)), assumed_(assumed) {}
 
 std::string Iteration::named(const std::string& name, std::size_t depth) {
@@ -119,8 +120,9 @@ std::string Iteration::position(loop::AccessId access, std::size_t level) {
   std::string constant = named(name, depth);
   if (known) return constant;
   if (is_by_extent(kind)) {
-    query_.require(equal(constant, query_.value_of(array_of("at", program_, stored_in(program_, access), level),
-                                                   {parent(access, level), coordinate(program_.accesses[access].indices[level])})));
+    query_.require(equal(
+        constant, query_.value_of(array_of("at", program_, stored_in(program_, access), level),
+                                  {parent(access, level), coordinate(program_.accesses[access].indices[level])})));
     note(access, level, constant);
   } else if (has_slots(kind) || is_compressed(kind)) {
     bind_packed(access, level, constant);
@@ -156,7 +158,8 @@ void Iteration::note(loop::AccessId access, std::size_t level, const std::string
   const std::vector<Level>& levels = levels_of(program_, access);
   const std::size_t head = begins_chain(levels[chain_head(levels, level)].kind) ? chain_head(levels, level) : level;
   Entry entry{stored_in(program_, access), level, position, parent(access, head), {}};
-  for (std::size_t l = head; l <= level; ++l) entry.coordinates.push_back(coordinate(program_.accesses[access].indices[l]));
+  for (std::size_t l = head; l <= level; ++l)
+    entry.coordinates.push_back(coordinate(program_.accesses[access].indices[l]));
   entries_.push_back(std::move(entry));
 }
 
@@ -189,7 +192,8 @@ std::vector<std::string> Iteration::times(std::size_t first, std::size_t last) {
 std::vector<ClaimValue> Iteration::told(std::size_t last) {
   std::vector<ClaimValue> values;
   for (std::size_t depth = 0; depth < last; ++depth)
-    if (const loop::For* each = path_.loop(depth)) values.push_back({program_.indices[each->index], coordinate(each->index)});
+    if (const loop::For* each = path_.loop(depth))
+      values.push_back({program_.indices[each->index], coordinate(each->index)});
   return values;
 }
 
@@ -198,30 +202,36 @@ namespace {
 using Entry = Iteration::Entry;
 
 /// What arrays say of two entries, in the order of these two.
-void relate_entries(Query& query, const Program& program, const Entry& a, const Entry& b, const AssumedOfArrays& assumed) {
+void relate_entries(Query& query, const Program& program, const Entry& a, const Entry& b,
+                    const AssumedOfArrays& assumed) {
   const std::vector<Level>& levels = program.storages[a.storage].levels;
   const LevelKind kind = levels[a.level].kind;
   const std::string same = equal(a.parent, b.parent);
   const std::string later = all_of({same, less(a.position, b.position)});
   if (is_by_extent(kind)) {
-    query.require(implies(comes_before({a.parent, a.coordinates[0]}, {b.parent, b.coordinates[0]}), less(a.position, b.position)));
+    query.require(implies(comes_before({a.parent, a.coordinates[0]}, {b.parent, b.coordinates[0]}),
+                          less(a.position, b.position)));
     return;
   }
-  const std::size_t head = begins_chain(levels[chain_head(levels, a.level)].kind) ? chain_head(levels, a.level) : a.level;
+  const std::size_t head =
+      begins_chain(levels[chain_head(levels, a.level)].kind) ? chain_head(levels, a.level) : a.level;
   if (has_pos(levels[head].kind) && assumed.fibers_in_order) {
     const std::string pos = array_of("pos", program, a.storage, head);
-    query.require(implies(less(a.parent, b.parent), not_above(query.value_of(pos, {plus_one(a.parent)}), query.value_of(pos, {b.parent}))));
+    query.require(implies(less(a.parent, b.parent),
+                          not_above(query.value_of(pos, {plus_one(a.parent)}), query.value_of(pos, {b.parent}))));
   }
   const bool in_chain = begins_chain(levels[head].kind);
   if (in_chain && assumed.chains_rise) query.require(implies(later, comes_before(a.coordinates, b.coordinates)));
-  if (is_compressed(kind) && assumed.coordinates_rise) query.require(implies(later, less(a.coordinates[0], b.coordinates[0])));
+  if (is_compressed(kind) && assumed.coordinates_rise)
+    query.require(implies(later, less(a.coordinates[0], b.coordinates[0])));
   if (has_slots(kind) && assumed.coordinates_differ)
     query.require(implies(all_of({same, equal(a.coordinates[0], b.coordinates[0])}), equal(a.position, b.position)));
 }
 
 }  // namespace
 
-void relate(Query& query, const Program& program, const Iteration& a, const Iteration& b, const AssumedOfArrays& assumed) {
+void relate(Query& query, const Program& program, const Iteration& a, const Iteration& b,
+            const AssumedOfArrays& assumed) {
   for (const Entry& one : a.entries()) {
     for (const Entry& other : b.entries()) {
       if (one.storage != other.storage || one.level != other.level) continue;

@@ -1,4 +1,5 @@
-// Iteration: one run of the body of loops, as constants and what holds of them by the loops and by the arrays of levels.
+// Iteration: one run of the body of loops, as constants and what holds of them by the loops and by the arrays of
+// levels.
 #pragma once
 
 #include <cstddef>
@@ -14,30 +15,33 @@ namespace weft {
 
 /// What arrays that pass `verify()` say of two of their entries; all of it unless a test leaves something out.
 struct AssumedOfArrays {
-  bool fibers_in_order = true;     ///< pos: the fiber of a parent ends before those of later parents begin
-  bool coordinates_rise = true;    ///< compressed: strictly within a fiber
-  bool chains_rise = true;         ///< nonunique and the singletons below: strictly within a fiber, by the first that differ
+  bool fibers_in_order = true;   ///< pos: the fiber of a parent ends before those of later parents begin
+  bool coordinates_rise = true;  ///< compressed: strictly within a fiber
+  bool chains_rise = true;  ///< nonunique and the singletons below: strictly within a fiber, by the first that differ
   bool coordinates_differ = true;  ///< hashed: no two slots of a fiber have one coordinate
   bool below_extents = true;       ///< coordinates lie within [0, extent)
   bool fibers_full = true;         ///< where the fact `full` says so: as many entries as the extent
 };
 
-/// Where a claim is made: below these statements, the last of which is the one that it is about, with its own steps taken.
+/// Where a claim is made: below these statements, the last of which is the one that it is about, with its own steps
+/// taken.
 loop::Path entered(const loop::Statement& statement, const loop::Path& path);
 /// A level that drives a loop.
 struct LoopDriver {
   loop::Step step;
   std::size_t level = 0;
 };
-/// Of the loop at a depth: sparse levels, those of a merge that are not looked up under the others; none where the whole range is visited.
+/// Of the loop at a depth: sparse levels, those of a merge that are not looked up under the others; none where the
+/// whole range is visited.
 std::vector<LoopDriver> drivers(const loop::Program& program, const loop::Path& path, std::size_t depth);
 /// Whether a level is a mode of a key of several.
 bool is_in_key(const std::vector<Level>& levels, std::size_t level);
 /// The first level of the chain that a level is part of: nonunique, singleton, …; the level itself if it is of none.
 std::size_t chain_head(const std::vector<Level>& levels, std::size_t level);
 
-/// Coordinates "c_j_1", positions "p_x_0_1" and times. Those of the first `shared` statements are the same in every iteration with the
-/// same query. What is asked for brings what the loops say of it: that x has at this position the coordinate of j.
+/// Coordinates "c_j_1", positions "p_x_0_1" and times. Those of the first `shared` statements are the same in every
+/// iteration with the same query. What is asked for brings what the loops say of it: that x has at this position the
+/// coordinate of j.
 class Iteration {
  public:
   Iteration(Query& query, const loop::Program& program, const loop::Path& path, std::size_t shared, std::string suffix,
@@ -49,7 +53,9 @@ class Iteration {
   /// Of an index: a number where a fact tells it.
   std::string extent(loop::IndexId index);
   /// Of the parent of a fiber: the position of the level above.
-  std::string parent(loop::AccessId access, std::size_t level) { return level == 0 ? "0" : position(access, level - 1); }
+  std::string parent(loop::AccessId access, std::size_t level) {
+    return level == 0 ? "0" : position(access, level - 1);
+  }
   /// Less in the iterations that run before, of those with the same times further out.
   std::string time(std::size_t depth);
   /// The times of the loops at these depths, outermost first.
@@ -86,8 +92,10 @@ class Iteration {
 };
 
 /// Requires what arrays say of the entries of two iterations.
-void relate(Query& query, const loop::Program& program, const Iteration& a, const Iteration& b, const AssumedOfArrays& assumed);
-/// Requires that iterations of the loop at depth `last` decide alike where all times from depth `first` to there are the same.
+void relate(Query& query, const loop::Program& program, const Iteration& a, const Iteration& b,
+            const AssumedOfArrays& assumed);
+/// Requires that iterations of the loop at depth `last` decide alike where all times from depth `first` to there are
+/// the same.
 void decide_alike(Query& query, Iteration& a, Iteration& b, std::size_t first, std::size_t last);
 
 }  // namespace weft

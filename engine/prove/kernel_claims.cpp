@@ -40,7 +40,8 @@ std::vector<BoundHere> bound_here(const loop::Path& inside) {
   const std::size_t depth = inside.enclosing.size() - 1;
   std::vector<std::size_t> next(inside.bound.size());
   for (std::size_t access = 0; access < next.size(); ++access)
-    next[access] = static_cast<std::size_t>(std::ranges::count_if(inside.bound[access], [&](const auto& each) { return each.depth < depth; }));
+    next[access] = static_cast<std::size_t>(
+        std::ranges::count_if(inside.bound[access], [&](const auto& each) { return each.depth < depth; }));
   for (const Step& step : loop::steps_of(*inside.enclosing.back())) found.push_back({&step, next[step.access]++});
   return found;
 }
@@ -50,29 +51,35 @@ class KernelClaims {
   KernelClaims(const Program& program, const AssumedOfArrays& assumed) : program_(program), assumed_(assumed) {}
 
   std::vector<Claim> all() {
-    const Expected<void> walked = loop::walk(program_, [&](const loop::Statement& statement, const loop::Path& path) -> Expected<void> {
-      if (const auto* each = std::get_if<loop::For>(&statement.node); each != nullptr) claim_owners(*each, path.enclosing.size());
-      if (std::holds_alternative<loop::Accumulate>(statement.node)) {
-        claim_accesses(std::get<loop::Accumulate>(statement.node), path);
-      } else if (!loop::steps_of(statement).empty()) {
-        const loop::Path inside = entered(statement, path);
-        for (const BoundHere& here : bound_here(inside)) claim_lookup(inside, here);
-      }
-      return {};
-    });
+    const Expected<void> walked =
+        loop::walk(program_, [&](const loop::Statement& statement, const loop::Path& path) -> Expected<void> {
+          if (const auto* each = std::get_if<loop::For>(&statement.node); each != nullptr)
+            claim_owners(*each, path.enclosing.size());
+          if (std::holds_alternative<loop::Accumulate>(statement.node)) {
+            claim_accesses(std::get<loop::Accumulate>(statement.node), path);
+          } else if (!loop::steps_of(statement).empty()) {
+            const loop::Path inside = entered(statement, path);
+            for (const BoundHere& here : bound_here(inside)) claim_lookup(inside, here);
+          }
+          return {};
+        });
     static_cast<void>(walked);  // this visitor has no error
     return std::move(claims_);
   }
 
  private:
-  const std::vector<Level>& levels_of(loop::AccessId access) const { return program_.storages[program_.accesses[access].storage].levels; }
+  const std::vector<Level>& levels_of(loop::AccessId access) const {
+    return program_.storages[program_.accesses[access].storage].levels;
+  }
 
   std::string at_text(loop::AccessId access, std::size_t level) const {
     const loop::Access& each = program_.accesses[access];
     return fmt::format("{} at {}", each.name, program_.indices[each.indices[level]]);
   }
 
-  bool has_fact(const loop::FullFact& fact) const { return std::ranges::find(program_.facts, loop::Fact(fact)) != program_.facts.end(); }
+  bool has_fact(const loop::FullFact& fact) const {
+    return std::ranges::find(program_.facts, loop::Fact(fact)) != program_.facts.end();
+  }
 
   bool is_short(loop::StorageId storage, std::size_t level) const {
     return std::ranges::any_of(program_.facts, [&](const loop::Fact& fact) {
@@ -93,7 +100,8 @@ class KernelClaims {
     if (single || step.use == Use::insert || step.use == Use::append) return;
     Lookup lookup{levels, here.level, at_text(step.access, here.level), {}, may_be_key(kind) && step.use == Use::drive};
     const std::size_t depth = inside.enclosing.size() - 1;
-    const std::vector<LoopDriver> driving = inside.loop(depth) != nullptr ? drivers(program_, inside, depth) : std::vector<LoopDriver>();
+    const std::vector<LoopDriver> driving =
+        inside.loop(depth) != nullptr ? drivers(program_, inside, depth) : std::vector<LoopDriver>();
     const auto drives = [&](const LoopDriver& driver) { return driver.step == step && driver.level == here.level; };
     if (std::ranges::any_of(driving, drives)) {
       lookup.skeleton = "merge";
@@ -157,11 +165,13 @@ class KernelClaims {
             program_.accesses[each.accumulate->target].storage == target.storage)
           writers.push_back(&each);
       for (std::size_t one = 0; one < writers.size(); ++one)
-        for (std::size_t other = one; other < writers.size(); ++other) claim_owner(root, depth, *writers[one], *writers[other]);
+        for (std::size_t other = one; other < writers.size(); ++other)
+          claim_owner(root, depth, *writers[one], *writers[other]);
     }
   }
 
-  void claim_owner(const loop::For& root, std::size_t depth, const loop::PlacedAccumulate& one, const loop::PlacedAccumulate& other) {
+  void claim_owner(const loop::For& root, std::size_t depth, const loop::PlacedAccumulate& one,
+                   const loop::PlacedAccumulate& other) {
     Query query;
     Iteration a(query, program_, one.path, depth, "_1", assumed_);
     Iteration b(query, program_, other.path, depth, "_2", assumed_);
@@ -197,7 +207,8 @@ class KernelClaims {
       if (bound[level].step.use == Use::append) claim_append(accumulate.target, level, path);
   }
 
-  /// The coordinates at which levels with a place for each are looked up; those of ranges are within them by definition.
+  /// The coordinates at which levels with a place for each are looked up; those of ranges are within them by
+  /// definition.
   void claim_within(loop::AccessId access, const loop::Path& path) {
     Query query;
     Iteration iteration(query, program_, path, 0, "", assumed_);
@@ -215,7 +226,11 @@ class KernelClaims {
     }
     if (outside.empty()) return;
     query.require(any_of(outside));
-    add({"within", fmt::format("{} is looked up within its extents", program_.accesses[access].name), query.text(), {example}, true,
+    add({"within",
+         fmt::format("{} is looked up within its extents", program_.accesses[access].name),
+         query.text(),
+         {example},
+         true,
          "table"});
   }
 
@@ -241,7 +256,9 @@ class KernelClaims {
     relate(query, program_, a, b, assumed_);
     for (std::size_t depth = first; depth < last; ++depth)
       if (path.loop(depth) != nullptr) decide_alike(query, a, b, first, depth);
-    add({"append", fmt::format("{} is appended in order, loops {}", at_text(target, level), loops_text(program_, path, first, last + 1)),
+    add({"append",
+         fmt::format("{} is appended in order, loops {}", at_text(target, level),
+                     loops_text(program_, path, first, last + 1)),
          query.text(), std::move(examples), true, "append"});
   }
 
@@ -254,6 +271,8 @@ class KernelClaims {
 
 }  // namespace
 
-std::vector<Claim> kernel_claims(const Program& program, const AssumedOfArrays& assumed) { return KernelClaims(program, assumed).all(); }
+std::vector<Claim> kernel_claims(const Program& program, const AssumedOfArrays& assumed) {
+  return KernelClaims(program, assumed).all();
+}
 
 }  // namespace weft

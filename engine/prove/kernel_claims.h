@@ -9,8 +9,8 @@
 
 namespace weft {
 
-/// Of every lookup, append and parallel root, in the order of the text, each question once. All have to hold. The program satisfies the
-/// verifier's rule "binding".
+/// Of every lookup, append and parallel root, in the order of the text, each question once. All have to hold. The
+/// program satisfies the verifier's rule "binding".
 std::vector<Claim> kernel_claims(const loop::Program& program, const AssumedOfArrays& assumed = {});
 
 }  // namespace weft

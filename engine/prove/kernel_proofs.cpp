@@ -19,11 +19,13 @@ Expected<std::vector<SettledClaim>> kernel_proofs(const loop::Program& program, 
 }
 
 std::string proofs_text(const loop::Program& program, const std::vector<SettledClaim>& proofs) {
-  std::string text = fmt::format("; program {}: {} {}\n", program.name, proofs.size(), proofs.size() == 1 ? "claim" : "claims");
+  std::string text =
+      fmt::format("; program {}: {} {}\n", program.name, proofs.size(), proofs.size() == 1 ? "claim" : "claims");
   for (const SettledClaim& proof : proofs) {
     text += fmt::format("\n; {}: {}\n; {}", proof.claim.kind, proof.claim.says, word(proof.verdict));
-    text += proof.verdict == Verdict::refuted ? fmt::format(": not {}\n", proof.counterexample)
-                                              : fmt::format(", taken: {}\n", proof.verdict == Verdict::proven ? proof.claim.skeleton : "none");
+    text += proof.verdict == Verdict::refuted
+                ? fmt::format(": not {}\n", proof.counterexample)
+                : fmt::format(", taken: {}\n", proof.verdict == Verdict::proven ? proof.claim.skeleton : "none");
     text += fmt::format("(push 1)\n{}(check-sat) ; unsat if it holds\n(pop 1)\n", proof.claim.query);
   }
   return text;
@@ -35,8 +37,10 @@ Expected<void> check_proofs(const loop::Program& program, ProofBook& book) {
   if (!proofs) return {};
   for (const SettledClaim& proof : *proofs) {
     if (proof.verdict == Verdict::proven) continue;
-    const std::string why = proof.verdict == Verdict::refuted ? fmt::format("does not hold for {}", proof.counterexample) : "is not proven";
-    return input_error(fmt::format("the loops of {} are refused: {}: {} {}", program.name, proof.claim.kind, proof.claim.says, why));
+    const std::string why =
+        proof.verdict == Verdict::refuted ? fmt::format("does not hold for {}", proof.counterexample) : "is not proven";
+    return input_error(
+        fmt::format("the loops of {} are refused: {}: {} {}", program.name, proof.claim.kind, proof.claim.says, why));
   }
   return {};
 }

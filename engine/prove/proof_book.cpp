@@ -25,7 +25,8 @@ bool is_number(std::string_view text) {
 /// Whether the answer has the values that a counterexample tells.
 bool answers(const SmtAnswer& answer, const Claim& claim) {
   return answer.verdict != SmtVerdict::satisfiable ||
-         std::ranges::all_of(told_constants(claim), [&](const std::string& constant) { return answer.values.contains(constant); });
+         std::ranges::all_of(told_constants(claim),
+                             [&](const std::string& constant) { return answer.values.contains(constant); });
 }
 
 }  // namespace
@@ -46,7 +47,8 @@ std::optional<SmtAnswer> parse_answer(const std::string& text) {
   answer.verdict = static_cast<SmtVerdict>(verdict - words.begin());
   while (std::getline(lines, line)) {
     const std::size_t space = line.find(' ');
-    if (space == std::string::npos || answer.verdict != SmtVerdict::satisfiable || !is_number(line.substr(space + 1))) return std::nullopt;
+    if (space == std::string::npos || answer.verdict != SmtVerdict::satisfiable || !is_number(line.substr(space + 1)))
+      return std::nullopt;
     answer.values[line.substr(0, space)] = line.substr(space + 1);
   }
   return answer;
@@ -54,8 +56,8 @@ std::optional<SmtAnswer> parse_answer(const std::string& text) {
 
 Expected<SettledClaim> ProofBook::settle(Claim claim) {
   const std::lock_guard lock(mutex_);
+  const std::string key = fmt::format("Z3 {}\n{}", z3_version(), claim.query);  // which loads it
   const auto start = Clock::now();
-  const std::string key = fmt::format("Z3 {}\n{}", z3_version(), claim.query);
   if (const auto answer = known(key, claim)) {
     SettledClaim proof = settled(std::move(claim), *answer);
     proof.cached = true;
@@ -77,7 +79,8 @@ Expected<SettledClaim> ProofBook::settle(Claim claim) {
 }
 
 std::optional<SmtAnswer> ProofBook::known(const std::string& key, const Claim& claim) {
-  if (const auto found = answers_.find(key); found != answers_.end() && answers(found->second, claim)) return found->second;
+  if (const auto found = answers_.find(key); found != answers_.end() && answers(found->second, claim))
+    return found->second;
   const auto text = disk_ ? disk_->load(key, EntryForm::verdict) : std::nullopt;
   auto answer = text ? parse_answer(*text) : std::nullopt;
   if (!answer || !answers(*answer, claim)) return std::nullopt;

@@ -12,8 +12,8 @@
 
 namespace weft {
 
-/// Each question is asked once. An answer holds for the version of Z3 that gave it, which is part of what it is found by, as is the text as
-/// a whole. Thread safe; one question at a time.
+/// Each question is asked once. An answer holds for the version of Z3 that gave it, which is part of what it is found
+/// by, as is the text as a whole. Thread safe; one question at a time.
 class ProofBook {
  public:
   /// `disk`: null where nothing is kept on disk.

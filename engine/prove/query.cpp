@@ -41,13 +41,22 @@ namespace logic {
 
 std::string number_text(std::int64_t value) {
   // -2^63 has no positive counterpart.
-  return value < 0 ? fmt::format("(- {})", std::uint64_t{0} - static_cast<std::uint64_t>(value)) : fmt::format("{}", value);
+  return value < 0 ? fmt::format("(- {})", std::uint64_t{0} - static_cast<std::uint64_t>(value))
+                   : fmt::format("{}", value);
 }
 
-std::string equal(const std::string& a, const std::string& b) { return a == b ? "true" : fmt::format("(= {} {})", a, b); }
-std::string less(const std::string& a, const std::string& b) { return a == b ? "false" : fmt::format("(< {} {})", a, b); }
-std::string not_above(const std::string& a, const std::string& b) { return a == b ? "true" : fmt::format("(<= {} {})", a, b); }
-std::string negated(const std::string& what) { return what == "true" ? "false" : what == "false" ? "true" : fmt::format("(not {})", what); }
+std::string equal(const std::string& a, const std::string& b) {
+  return a == b ? "true" : fmt::format("(= {} {})", a, b);
+}
+std::string less(const std::string& a, const std::string& b) {
+  return a == b ? "false" : fmt::format("(< {} {})", a, b);
+}
+std::string not_above(const std::string& a, const std::string& b) {
+  return a == b ? "true" : fmt::format("(<= {} {})", a, b);
+}
+std::string negated(const std::string& what) {
+  return what == "true" ? "false" : what == "false" ? "true" : fmt::format("(not {})", what);
+}
 std::string plus_one(const std::string& term) { return fmt::format("(+ {} 1)", term); }
 
 std::string implies(const std::string& premise, const std::string& conclusion) {
@@ -74,7 +83,8 @@ std::string any_of(std::vector<std::string> parts) {
 
 std::string comes_before(const std::vector<std::string>& a, const std::vector<std::string>& b) {
   std::string text = "false";
-  for (std::size_t n = a.size(); n-- > 0;) text = any_of({less(a[n], b[n]), all_of({equal(a[n], b[n]), std::move(text)})});
+  for (std::size_t n = a.size(); n-- > 0;)
+    text = any_of({less(a[n], b[n]), all_of({equal(a[n], b[n]), std::move(text)})});
   return text;
 }
 

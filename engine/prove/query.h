@@ -30,7 +30,8 @@ class Query {
   std::string text_;
 };
 
-/// Terms and formulas as texts. What the texts alone decide, as that a term equals itself, is "true" or "false" and left out.
+/// Terms and formulas as texts. What the texts alone decide, as that a term equals itself, is "true" or "false" and
+/// left out.
 namespace logic {
 
 std::string number_text(std::int64_t value);

@@ -70,7 +70,7 @@ constexpr std::array command_table{
                 CommandArgument::expression, command_profile},
     ReplCommand{"threads", "[N]", "set or show the number of threads; 0: all cores", "", CommandArgument::none, command_threads, true},
     ReplCommand{"set", "[OPTION [VALUE]]", "set an option of the command, or list them", "", CommandArgument::option, command_set, true},
-    ReplCommand{"cache", "[status|clear|path]", "the plans and kernels stored on disk", "", CommandArgument::cache, command_cache},
+    ReplCommand{"cache", "[status|clear|path]", "the plans, kernels and proofs stored on disk", "", CommandArgument::cache, command_cache},
     ReplCommand{"save", "FILE", "the session as a script, for :source or weft repl FILE",
                 "The statements that succeeded, in order, and the commands that changed the session (:load :drop :format :set\n"
                 ":threads). Paths stay as they were given.",

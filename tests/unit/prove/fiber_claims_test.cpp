@@ -1,5 +1,5 @@
-// Claims about searching a fiber beside all small fibers: what is proven holds for each, what is refuted fails for one, and the searches
-// that rest on them find what is there.
+// Claims about searching a fiber beside all small fibers: what is proven holds for each, what is refuted fails for one,
+// and the searches that rest on them find what is there.
 #include "engine/prove/fiber_claims.h"
 
 #include <doctest/doctest.h>
@@ -50,15 +50,20 @@ bool all_pairs(std::size_t size, const std::function<bool(std::size_t, std::size
 
 bool is_as_assumed(const SmallFiber& fiber, LevelKind kind, const AssumedOfArrays& assumed) {
   const auto& crd = fiber.crd;
-  if (kind == LevelKind::compressed && assumed.coordinates_rise) return all_pairs(crd.size(), [&](auto p, auto q) { return crd[p] < crd[q]; });
-  if (kind == LevelKind::hashed && assumed.coordinates_differ) return all_pairs(crd.size(), [&](auto p, auto q) { return crd[p] != crd[q]; });
+  if (kind == LevelKind::compressed && assumed.coordinates_rise)
+    return all_pairs(crd.size(), [&](auto p, auto q) { return crd[p] < crd[q]; });
+  if (kind == LevelKind::hashed && assumed.coordinates_differ)
+    return all_pairs(crd.size(), [&](auto p, auto q) { return crd[p] != crd[q]; });
   if (kind == LevelKind::compressed_nonunique && assumed.chains_rise)
-    return all_pairs(crd.size(), [&](auto p, auto q) { return std::pair(crd[p], fiber.below[p]) < std::pair(crd[q], fiber.below[q]); });
+    return all_pairs(crd.size(), [&](auto p, auto q) {
+      return std::pair(crd[p], fiber.below[p]) < std::pair(crd[q], fiber.below[q]);
+    });
   return true;
 }
 
 /// Every fiber of at most four entries of a kind, of three where it is a chain.
-void for_each_fiber(LevelKind kind, const AssumedOfArrays& assumed, const std::function<void(const SmallFiber&)>& visit) {
+void for_each_fiber(LevelKind kind, const AssumedOfArrays& assumed,
+                    const std::function<void(const SmallFiber&)>& visit) {
   const bool chain = kind == LevelKind::compressed_nonunique;
   for (std::size_t size = 0; size <= (chain ? 3u : 4u); ++size) {
     for_each_vector(size, extent - 1, [&](const std::vector<int>& crd) {
@@ -115,7 +120,8 @@ std::size_t galloped(const std::vector<int>& crd, std::size_t low, int wanted) {
   return bisected(crd, low, std::min(probe, crd.size()), wanted);
 }
 
-/// Whether searching finds each coordinate that is there: by bisection, and by a cursor that follows every rising pair of coordinates.
+/// Whether searching finds each coordinate that is there: by bisection, and by a cursor that follows every rising pair
+/// of coordinates.
 bool searches_find(const std::vector<int>& crd) {
   const auto finds = [&](std::size_t place, int wanted) { return place < crd.size() && crd[place] == wanted; };
   for (int wanted = 0; wanted < extent; ++wanted) {
@@ -134,7 +140,7 @@ struct FiberCase {
   std::vector<Level> levels;
   Claim (*claim)(const Lookup&, const AssumedOfArrays&);
   std::function<bool(const SmallFiber&)> holds;
-  bool AssumedOfArrays::* needed;  ///< without it the claim is refuted
+  bool AssumedOfArrays::*needed;  ///< without it the claim is refuted
 };
 
 const std::vector<Level> compressed = {{.kind = LevelKind::compressed}};
@@ -144,17 +150,17 @@ const std::vector<Level> hashed = {{.kind = LevelKind::hashed}};
 const std::vector<FiberCase> all = {
     {"passed, compressed", compressed, passed_claim, passed_holds, &AssumedOfArrays::coordinates_rise},
     {"passed, chain", chain, passed_claim, passed_holds, &AssumedOfArrays::chains_rise},
-    {"candidate, compressed", compressed, candidate_claim, [](const SmallFiber& each) { return candidate_holds(each, false); },
-     &AssumedOfArrays::coordinates_rise},
+    {"candidate, compressed", compressed, candidate_claim,
+     [](const SmallFiber& each) { return candidate_holds(each, false); }, &AssumedOfArrays::coordinates_rise},
     {"candidate, chain", chain, candidate_claim, [](const SmallFiber& each) { return candidate_holds(each, true); },
      &AssumedOfArrays::chains_rise},
     {"probe, compressed", compressed, probe_claim, probe_holds, &AssumedOfArrays::coordinates_rise},
     {"probe, chain", chain, probe_claim, probe_holds, &AssumedOfArrays::chains_rise},
     {"unique, hashed", hashed, unique_claim, unique_holds, &AssumedOfArrays::coordinates_differ}};
 
-const std::vector<bool AssumedOfArrays::*> properties = {&AssumedOfArrays::fibers_in_order, &AssumedOfArrays::coordinates_rise,
-                                                         &AssumedOfArrays::chains_rise, &AssumedOfArrays::coordinates_differ,
-                                                         &AssumedOfArrays::below_extents};
+const std::vector<bool AssumedOfArrays::*> properties = {
+    &AssumedOfArrays::fibers_in_order, &AssumedOfArrays::coordinates_rise, &AssumedOfArrays::chains_rise,
+    &AssumedOfArrays::coordinates_differ, &AssumedOfArrays::below_extents};
 
 bool holds_for_all(const FiberCase& each, const AssumedOfArrays& assumed) {
   bool holds = true;
@@ -198,7 +204,8 @@ TEST_CASE("searches find what is there in fibers of which their claims are prove
   for_each_fiber(LevelKind::compressed, {}, [](const SmallFiber& fiber) { CHECK(searches_find(fiber.crd)); });
   for_each_fiber(LevelKind::compressed_nonunique, {}, [](const SmallFiber& fiber) { CHECK(searches_find(fiber.crd)); });
   bool found = true;
-  for_each_fiber(LevelKind::compressed, {.coordinates_rise = false}, [&](const SmallFiber& fiber) { found = found && searches_find(fiber.crd); });
+  for_each_fiber(LevelKind::compressed, {.coordinates_rise = false},
+                 [&](const SmallFiber& fiber) { found = found && searches_find(fiber.crd); });
   CHECK_FALSE(found);
 }
 

@@ -98,7 +98,8 @@ TEST_CASE("a file that is damaged, or holds no verdict, is asked for anew and re
     overwrite(temporary.path() / name, whole.substr(0, at));
     CHECK(is_miss());
   }
-  for (const std::string text : {"", "yes\n", "refuted\n", "refuted\nx two\n", "refuted\nx\n", "refuted\ny 2\n", "proven\nx 2\n"}) {
+  for (const std::string text :
+       {"", "yes\n", "refuted\n", "refuted\nx two\n", "refuted\nx\n", "refuted\ny 2\n", "proven\nx 2\n"}) {
     CAPTURE(text);
     disk->store(key, text, EntryForm::verdict);
     CHECK(is_miss());

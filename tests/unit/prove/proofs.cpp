@@ -28,7 +28,8 @@ std::string unproven(const loop::Program& program) {
   std::string text;
   for (const SettledClaim& proof : proofs_of(program)) {
     if (proof.verdict == Verdict::proven) continue;
-    text += fmt::format("{}: {}: {}: {}\n{}", proof.claim.kind, proof.claim.says, word(proof.verdict), proof.counterexample, proof.claim.query);
+    text += fmt::format("{}: {}: {}: {}\n{}", proof.claim.kind, proof.claim.says, word(proof.verdict),
+                        proof.counterexample, proof.claim.query);
   }
   return text.empty() ? text : text + "\nin\n" + print(program);
 }

@@ -15,7 +15,9 @@ using loop::AccessId;
 using loop::Program;
 using loop::Use;
 
-bool is_head(LevelKind kind) { return kind == LevelKind::compressed || kind == LevelKind::compressed_nonunique || kind == LevelKind::hashed; }
+bool is_head(LevelKind kind) {
+  return kind == LevelKind::compressed || kind == LevelKind::compressed_nonunique || kind == LevelKind::hashed;
+}
 
 /// Every vector of `size` numbers from 0 to `most`.
 void for_each_vector(std::size_t size, int most, const std::function<void(const std::vector<int>&)>& visit) {
@@ -48,7 +50,8 @@ class Drawn {
     if (kind == LevelKind::singleton) return draw_coordinates(level, parents);
     for (int total = 0; total <= entries_; ++total) {
       for_each_vector(static_cast<std::size_t>(parents) + 1, total, [&](const std::vector<int>& pos) {
-        if (assumed_.fibers_in_order && !(std::ranges::is_sorted(pos) && pos.front() == 0 && pos.back() == total)) return;
+        if (assumed_.fibers_in_order && !(std::ranges::is_sorted(pos) && pos.front() == 0 && pos.back() == total))
+          return;
         arrays_.pos[level] = pos;
         draw_coordinates(level, total);
       });
@@ -111,7 +114,11 @@ struct Reached {
 class LoopsOverArrays {
  public:
   LoopsOverArrays(const Program& program, const SmallArrays& arrays, const std::vector<int>& extents)
-      : program_(program), arrays_(arrays), extents_(extents), coordinate_(extents.size()), reached_(program.accesses.size(), {{}}) {}
+      : program_(program),
+        arrays_(arrays),
+        extents_(extents),
+        coordinate_(extents.size()),
+        reached_(program.accesses.size(), {{}}) {}
 
   std::set<std::string> broken() {
     for (const loop::Statement& statement : program_.body) run(statement);
@@ -123,7 +130,9 @@ class LoopsOverArrays {
     std::optional<int> parent, target;
   };
 
-  const std::vector<Level>& levels_of(AccessId access) const { return program_.storages[program_.accesses[access].storage].levels; }
+  const std::vector<Level>& levels_of(AccessId access) const {
+    return program_.storages[program_.accesses[access].storage].levels;
+  }
 
   bool has_arrays(AccessId access) const {
     const loop::StorageId storage = program_.accesses[access].storage;
@@ -148,14 +157,17 @@ class LoopsOverArrays {
     if (drives == each.steps.end()) {
       for (int coordinate = 0; coordinate < extents_[each.index]; ++coordinate) body(coordinate, {});
     } else {
-      for (const Reached& entry : entries_below(drives->access)) body(coordinate_at(drives->access, entry.begin), entry);
+      for (const Reached& entry : entries_below(drives->access))
+        body(coordinate_at(drives->access, entry.begin), entry);
     }
     --depth_;
   }
 
   std::size_t level_of(AccessId access) const { return reached_[access].size() - 1; }
 
-  int coordinate_at(AccessId access, int position) const { return arrays_.crd[level_of(access)][static_cast<std::size_t>(position)]; }
+  int coordinate_at(AccessId access, int position) const {
+    return arrays_.crd[level_of(access)][static_cast<std::size_t>(position)];
+  }
 
   /// Of the next level: runs of equal coordinates where a chain goes on below.
   std::vector<Reached> entries_below(AccessId access) const {
@@ -167,7 +179,8 @@ class LoopsOverArrays {
       fiber = {arrays_.pos[level][parent], arrays_.pos[level][parent + 1]};
     }
     std::vector<Reached> entries;
-    const bool has_runs = level + 1 < levels_of(access).size() && levels_of(access)[level + 1].kind == LevelKind::singleton;
+    const bool has_runs =
+        level + 1 < levels_of(access).size() && levels_of(access)[level + 1].kind == LevelKind::singleton;
     for (int p = fiber.begin; p < fiber.end;) {
       int end = p + 1;
       while (has_runs && end < fiber.end && coordinate_at(access, end) == coordinate_at(access, p)) ++end;
@@ -178,7 +191,8 @@ class LoopsOverArrays {
   }
 
   /// The steps from `number` on, then the body; everything is undone at the end.
-  void take(const loop::For& each, std::size_t number, const std::optional<Reached>& driven, std::map<AccessId, Finger>& fingers) {
+  void take(const loop::For& each, std::size_t number, const std::optional<Reached>& driven,
+            std::map<AccessId, Finger>& fingers) {
     if (number == each.steps.size()) {
       for (const loop::Statement& statement : each.body) run(statement);
       return;
@@ -190,7 +204,8 @@ class LoopsOverArrays {
       go_on(each, number, *driven, driven, fingers);
       return;
     }
-    if (step.algorithm == loop::Algorithm::gallop) look_up(fingers[step.access], reached_[step.access].back().begin, coordinate);
+    if (step.algorithm == loop::Algorithm::gallop)
+      look_up(fingers[step.access], reached_[step.access].back().begin, coordinate);
     if (step.use == Use::append) append(step.access, level);
     if (has_arrays(step.access) && levels_of(step.access)[level].kind != LevelKind::dense) {
       for (const Reached& entry : entries_below(step.access)) {
@@ -240,8 +255,8 @@ class LoopsOverArrays {
   const Program& program_;
   const SmallArrays& arrays_;
   const std::vector<int>& extents_;
-  std::vector<int> coordinate_;                    // by index
-  std::vector<std::vector<Reached>> reached_;      // by access: the root, then an entry of each level that is bound
+  std::vector<int> coordinate_;                // by index
+  std::vector<std::vector<Reached>> reached_;  // by access: the root, then an entry of each level that is bound
   std::size_t depth_ = 0;
   const loop::For* root_ = nullptr;
   int root_iteration_ = 0;
@@ -255,16 +270,18 @@ class LoopsOverArrays {
 std::string print(const SmallArrays& arrays) {
   std::string text;
   for (std::size_t level = 0; level < arrays.pos.size(); ++level)
-    text += fmt::format("level {}: pos {} crd {}; ", level, fmt::join(arrays.pos[level], " "), fmt::join(arrays.crd[level], " "));
+    text += fmt::format("level {}: pos {} crd {}; ", level, fmt::join(arrays.pos[level], " "),
+                        fmt::join(arrays.crd[level], " "));
   return text;
 }
 
-void for_each_arrays(const std::vector<Level>& levels, const std::vector<int>& extents, int entries, const AssumedOfArrays& assumed,
-                     const std::function<void(const SmallArrays&)>& visit) {
+void for_each_arrays(const std::vector<Level>& levels, const std::vector<int>& extents, int entries,
+                     const AssumedOfArrays& assumed, const std::function<void(const SmallArrays&)>& visit) {
   Drawn(levels, extents, entries, assumed, visit).draw(0, 1);
 }
 
-std::set<std::string> broken_claims(const Program& program, const SmallArrays& arrays, const std::vector<int>& extents) {
+std::set<std::string> broken_claims(const Program& program, const SmallArrays& arrays,
+                                    const std::vector<int>& extents) {
   return LoopsOverArrays(program, arrays, extents).broken();
 }
 

@@ -1,4 +1,5 @@
-// All small index arrays of a storage, and what loops over them do: an oracle of claims that shares nothing with the prover.
+// All small index arrays of a storage, and what loops over them do: an oracle of claims that shares nothing with the
+// prover.
 #pragma once
 
 #include <functional>
@@ -20,13 +21,15 @@ struct SmallArrays {
 /// "pos 0 2 | crd 1 0": the levels one after the other.
 std::string print(const SmallArrays& arrays);
 
-/// Every one with at most `entries` entries on a level that has what is assumed; what is not may be otherwise. Levels are dense, compressed,
-/// nonunique, singleton or hashed. Extents by level.
-void for_each_arrays(const std::vector<Level>& levels, const std::vector<int>& extents, int entries, const AssumedOfArrays& assumed,
-                     const std::function<void(const SmallArrays&)>& visit);
+/// Every one with at most `entries` entries on a level that has what is assumed; what is not may be otherwise. Levels
+/// are dense, compressed, nonunique, singleton or hashed. Extents by level.
+void for_each_arrays(const std::vector<Level>& levels, const std::vector<int>& extents, int entries,
+                     const AssumedOfArrays& assumed, const std::function<void(const SmallArrays&)>& visit);
 
-/// The kinds of claims ("cursor", "owner", "append", "within") that do not hold when the loops of a program run over the arrays of its first
-/// storage, "A". Other inputs have every entry. Loops have one driver at most. Extents by index.
-std::set<std::string> broken_claims(const loop::Program& program, const SmallArrays& arrays, const std::vector<int>& extents);
+/// The kinds of claims ("cursor", "owner", "append", "within") that do not hold when the loops of a program run over
+/// the arrays of its first storage, "A". Other inputs have every entry. Loops have one driver at most. Extents by
+/// index.
+std::set<std::string> broken_claims(const loop::Program& program, const SmallArrays& arrays,
+                                    const std::vector<int>& extents);
 
 }  // namespace weft::test

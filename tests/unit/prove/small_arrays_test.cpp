@@ -16,7 +16,7 @@ namespace {
 
 struct LeftOut {
   std::string name;
-  bool AssumedOfArrays::* property;
+  bool AssumedOfArrays::*property;
 };
 
 const std::vector<LeftOut> properties = {{"fibers_in_order", &AssumedOfArrays::fibers_in_order},
@@ -37,8 +37,10 @@ const std::string dcsr = "{compressed<32,32>, compressed<32,32>}";
 const std::string coo = "{nonunique<32,32>, singleton<32>}";
 
 std::string searched(const std::string& levels, const std::string& first) {
-  return "program searched\n  index i, j\n  input A : f64 " + levels + " access A[i,j]\n  input x : f64 {compressed<32,32>} access x[j]\n" +
-         "  output y : f64 {} access y[]\n  for i: " + first + " A\n    for j: drive A, locate x(gallop)\n      y += A * x\n";
+  return "program searched\n  index i, j\n  input A : f64 " + levels +
+         " access A[i,j]\n  input x : f64 {compressed<32,32>} access x[j]\n" +
+         "  output y : f64 {} access y[]\n  for i: " + first +
+         " A\n    for j: drive A, locate x(gallop)\n      y += A * x\n";
 }
 
 std::string appended(const std::string& levels, const std::string& target, const std::string& first) {
@@ -47,13 +49,14 @@ std::string appended(const std::string& levels, const std::string& target, const
 }
 
 std::string owned(const std::string& levels, const std::string& first) {
-  return "program owned\n  index i, j\n  input A : f64 " + levels + " access A[i,j]\n  output y : f64 {dense} access y[i]\n  for i: " + first +
+  return "program owned\n  index i, j\n  input A : f64 " + levels +
+         " access A[i,j]\n  output y : f64 {dense} access y[i]\n  for i: " + first +
          " A, insert y @parallel(y: owner)\n    for j: drive A\n      y += A\n";
 }
 
 std::string like_operand(const std::string& levels, const std::string& first) {
-  return "program like_operand\n  index i, j\n  input A : f64 " + levels + " access A[i,j]\n  output S : f64 " + levels +
-         " access S[i,j]\n  fact like(S, A)\n  for i: " + first +
+  return "program like_operand\n  index i, j\n  input A : f64 " + levels + " access A[i,j]\n  output S : f64 " +
+         levels + " access S[i,j]\n  fact like(S, A)\n  for i: " + first +
          " A, insert S @parallel(S: owner)\n    for j: drive A, insert S\n      S += A\n";
 }
 
@@ -62,29 +65,38 @@ const std::vector<SmallCase> all = {
     {searched(dcsr, "drive"), {{"coordinates_rise", {"cursor"}}}, {2, 3}},
     {searched(coo, "drive"), {{"chains_rise", {"cursor"}}}, {2, 3}},
     {searched("{dense, hashed<32,32>}", "locate"), {{"", {"cursor"}}}, {2, 3}},
-    {"program parent_moves\n  index i\n  input A : f64 {compressed<32,32>} access A[i]\n  input D : f64 {dense, compressed<32,32>} access D[i,i]\n"
+    {"program parent_moves\n  index i\n  input A : f64 {compressed<32,32>} access A[i]\n  input D : f64 {dense, "
+     "compressed<32,32>} access D[i,i]\n"
      "  output y : f64 {} access y[]\n  for i: drive A, locate D, locate D(gallop)\n    y += A * D\n",
      {{"", {"cursor"}}, {"below_extents", {"within"}}},
      {4}},
     {owned(csr, "locate"), {}, {2, 2}},
     {owned(dcsr, "drive"), {{"coordinates_rise", {"owner"}}, {"below_extents", {"within"}}}, {2, 2}},
     {owned(coo, "drive"), {{"chains_rise", {"owner"}}, {"below_extents", {"within"}}}, {2, 2}},
-    {owned("{hashed<32,32>, compressed<32,32>}", "drive"), {{"coordinates_differ", {"owner"}}, {"below_extents", {"within"}}}, {2, 2}},
+    {owned("{hashed<32,32>, compressed<32,32>}", "drive"),
+     {{"coordinates_differ", {"owner"}}, {"below_extents", {"within"}}},
+     {2, 2}},
     {"program of_another_index\n  index i, j\n  input A : f64 " + csr +
-         " access A[i,j]\n  output y : f64 {dense} access y[j]\n  for i: locate A @parallel(y: owner)\n    for j: drive A, insert y\n      y += A\n",
+         " access A[i,j]\n  output y : f64 {dense} access y[j]\n  for i: locate A @parallel(y: owner)\n    for j: "
+         "drive A, insert y\n      y += A\n",
      {{"", {"owner"}}, {"below_extents", {"within"}}},
      {2, 2}},
     {like_operand(csr, "locate"), {{"fibers_in_order", {"owner"}}}, {3, 2}},
     {like_operand(dcsr, "drive"), {{"fibers_in_order", {"owner"}}, {"coordinates_rise", {"owner"}}}, {3, 2}},
     {like_operand(coo, "drive"), {{"chains_rise", {"owner"}}}, {2, 2}},
     {appended(csr, "{dense, compressed<64,32>}", "locate A, insert R"), {{"coordinates_rise", {"append"}}}, {2, 3}},
-    {appended(dcsr, "{compressed<64,32>, compressed<64,32>}", "drive A, append R"), {{"coordinates_rise", {"append"}}}, {2, 3}},
-    {appended(coo, "{compressed<64,32>, compressed<64,32>}", "drive A, append R"), {{"chains_rise", {"append"}}}, {2, 3}},
+    {appended(dcsr, "{compressed<64,32>, compressed<64,32>}", "drive A, append R"),
+     {{"coordinates_rise", {"append"}}},
+     {2, 3}},
+    {appended(coo, "{compressed<64,32>, compressed<64,32>}", "drive A, append R"),
+     {{"chains_rise", {"append"}}},
+     {2, 3}},
     {appended("{hashed<32,32>, compressed<32,32>}", "{compressed<64,32>, compressed<64,32>}", "drive A, append R"),
      {{"", {"append"}}},
      {2, 2}},
     {"program crosswise\n  index i, j\n  input A : f64 " + csr +
-         " access A[i,j]\n  output R : f64 {compressed<64,32>} access R[j]\n  for i: locate A\n    for j: drive A, append R\n      R += A\n",
+         " access A[i,j]\n  output R : f64 {compressed<64,32>} access R[j]\n  for i: locate A\n    for j: drive A, "
+         "append R\n      R += A\n",
      {{"", {"append"}}},
      {2, 2}},
 };
@@ -134,7 +146,8 @@ TEST_CASE("claims of loops hold for all small arrays, or fail for one; likewise 
       AssumedOfArrays assumed;
       assumed.*left_out.property = false;
       std::set<std::string> without = expected;
-      if (const auto more = each.broken.find(left_out.name); more != each.broken.end()) without.insert(more->second.begin(), more->second.end());
+      if (const auto more = each.broken.find(left_out.name); more != each.broken.end())
+        without.insert(more->second.begin(), more->second.end());
       check(each, assumed, without);
     }
   }
