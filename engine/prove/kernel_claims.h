@@ -10,7 +10,7 @@
 namespace weft {
 
 /// Of every lookup, append and parallel root, in the order of the text, each question once. All have to hold. The
-/// program satisfies the verifier's rule "binding".
+/// program satisfies the verifier's rules up to "completeness".
 std::vector<Claim> kernel_claims(const loop::Program& program, const AssumedOfArrays& assumed = {});
 
 }  // namespace weft

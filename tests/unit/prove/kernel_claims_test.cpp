@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <map>
+#include <random>
 
 #include "engine/prove/kernel_proofs.h"
 #include "tests/files/loop_case.h"
+#include "tests/unit/loop/damage.h"
 #include "tests/unit/prove/proofs.h"
 
 namespace kernel_claims_test {
@@ -38,6 +40,36 @@ TEST_CASE("what the text cases rest on is proven") {
     CAPTURE(kind);
     CHECK(counted[kind] > 0);
   }
+}
+
+TEST_CASE("what is damaged and still verifies rests on proven claims") {
+  const std::uint64_t seed = 7;
+  std::mt19937_64 random(seed);
+  std::size_t tried = 0;
+  std::size_t refuted = 0;
+  const std::vector<std::string> by_claims = {"append-order", "unordered", "finger", "parallel"};
+  for (const std::string folder : {"", "/sparse_results", "/errors"}) {
+    const auto cases = read_loop_cases(WEFT_SOURCE_DIR "/tests/files/loop" + folder);
+    REQUIRE_MESSAGE(cases, (cases ? "" : cases.error().message));
+    for (const LoopCase& each : *cases) {
+      for (int round = 0; round < 40; ++round) {
+        const std::string text = damaged(each.program_text, random);
+        const auto program = loop::parse(text);
+        if (!program) continue;
+        CAPTURE(text);
+        const auto verified = loop::verify(*program);
+        const bool by_order = !verified && std::ranges::any_of(by_claims, [&](const std::string& rule) {
+          return verified.error().message.starts_with(rule);
+        });
+        if (verified) CHECK(unproven(*program) == "");
+        if (by_order) refuted += unproven(*program).empty() ? 0 : 1;
+        tried += verified ? 1 : 0;
+      }
+    }
+  }
+  MESSAGE(tried << " verified programs, " << refuted << " refused ones that rest on what is refuted");
+  CHECK(tried > 300);
+  CHECK(refuted > 20);
 }
 
 TEST_CASE("a claim tells the loops, the state and the way to look up") {
