@@ -104,6 +104,8 @@ BoundOperand::Bound BoundOperand::bind(const weft_engine* engine, const Operand&
   switch (operand.kind) {
     case Kind::csr:
     case Kind::csc:
+    case Kind::bsr:
+    case Kind::dia:
       return bind_matrix(engine, operand, verify);
     case Kind::dense:
       return bind_dense(engine, operand.dense, operand.object.get());

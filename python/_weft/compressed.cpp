@@ -1,6 +1,7 @@
 #include "python/_weft/compressed.h"
 
-#include <cstring>
+#include <algorithm>
+#include <vector>
 
 #include "python/_weft/errors.h"
 #include "python/_weft/line.h"
@@ -14,6 +15,7 @@ struct Names {
   PyObject* data = PyUnicode_InternFromString("data");
   PyObject* indices = PyUnicode_InternFromString("indices");
   PyObject* indptr = PyUnicode_InternFromString("indptr");
+  PyObject* offsets = PyUnicode_InternFromString("offsets");
   PyObject* inner_shape = PyUnicode_InternFromString("_shape");
   PyObject* shape = PyUnicode_InternFromString("shape");
 };
@@ -46,6 +48,10 @@ Index element(const void* array, std::uint64_t at) {
 
 std::int64_t index_at(const void* array, std::uint32_t bits, std::uint64_t at) {
   return bits == 64 ? element<std::int64_t>(array, at) : element<std::int32_t>(array, at);
+}
+
+const char* fiber_word(Arrangement arrangement) {
+  return arrangement == Arrangement::blocks ? "block row" : arrangement == Arrangement::columns ? "column" : "row";
 }
 
 /// Where the indices are none, and why.
@@ -82,39 +88,133 @@ Order look_at(const CompressedView& view, Defect& defect) {
 }
 
 void raise_defect(const CompressedView& view, const char* name, const Defect& defect) {
-  const char* const fiber = view.by_columns ? "column" : "row";
+  const char* const fiber = fiber_word(view.arrangement);
   const auto number = static_cast<unsigned long long>(defect.fiber);
   if (defect.what == Defect::What::decreases) {
     raise_input(name, "%s: indptr decreases after %s %llu, from %lld to %lld", name, fiber, number,
                 static_cast<long long>(defect.begin), static_cast<long long>(defect.end));
     return;
   }
-  raise_input(name, "%s: index %lld at place %lld (%s %llu) is not below %llu, the extent of axis %d, or negative",
-              name, static_cast<long long>(defect.coordinate), static_cast<long long>(defect.place), fiber, number,
-              static_cast<unsigned long long>(view.width()), view.by_columns ? 0 : 1);
+  const char* const limit = view.arrangement == Arrangement::columns ? "the extent of axis 0"
+                            : view.arrangement == Arrangement::rows  ? "the extent of axis 1"
+                                                                     : "the blocks in a row";
+  raise_input(name, "%s: index %lld at place %lld (%s %llu) is not below %llu, %s, or negative", name,
+              static_cast<long long>(defect.coordinate), static_cast<long long>(defect.place), fiber, number,
+              static_cast<unsigned long long>(view.width()), limit);
+}
+
+/// Values of a csr or csc one after the other, of a bsr by block, of a dia by diagonal. False where they are none.
+bool read_values(PyObject* array, CompressedView& view) {
+  Line values;
+  const int dimensions = view.arrangement == Arrangement::blocks ? 3 : view.arrangement == Arrangement::diagonals ? 2 : 1;
+  if (!read_line(array, false, values, dimensions) || values.integers) return false;
+  view.values = values.data;
+  view.value_count = values.count;
+  view.scalar = values.bits == 64 ? WEFT_F64 : WEFT_F32;
+  if (dimensions > 1) view.block_columns = values.extents[static_cast<std::size_t>(dimensions) - 1];
+  if (dimensions == 3) view.block_rows = values.extents[1];
+  return view.block_size() > 0 || dimensions == 2;
+}
+
+bool read_coordinates(PyObject* array, CompressedView& view) {
+  Line crd;
+  if (!read_line(array, false, crd) || !crd.integers) return false;
+  view.crd = crd.data;
+  view.crd_count = crd.count;
+  view.index_bits = crd.bits;
+  return true;
+}
+
+/// Diagonals that the matrix has, each at least as long as its part within the matrix, or zero from there on.
+CompressedRead read_diagonals(PyObject* matrix, const char* name, CompressedView& view, CompressedArrays& arrays) {
+  arrays.crd = Ref::taken(PyObject_GetAttr(matrix, names().offsets));
+  if (!arrays.crd) return CompressedRead::failed;
+  if (!read_values(arrays.values.get(), view) || !read_coordinates(arrays.crd.get(), view)) return CompressedRead::other;
+  view.nnz = view.crd_count;
+  if (view.nnz == 0) view.block_columns = view.columns;
+  if (view.value_count != view.stored()) {
+    raise_input(name, "%s: offsets has %llu elements for %llu values in rows of %llu", name,
+                static_cast<unsigned long long>(view.crd_count), static_cast<unsigned long long>(view.value_count),
+                static_cast<unsigned long long>(view.block_columns));
+    return CompressedRead::failed;
+  }
+  if (view.block_columns > view.columns || (view.nnz > 0 && view.block_columns == 0)) return CompressedRead::other;
+  for (std::uint64_t number = 0; number < view.nnz; ++number) {
+    if (diagonal_at(view, number) >= view.width()) return CompressedRead::other;
+  }
+  return CompressedRead::done;
+}
+
+Order check_diagonals(const CompressedView& view, const char* name) {
+  std::vector<std::uint64_t> diagonals;
+  for (std::uint64_t number = 0; number < view.nnz; ++number) diagonals.push_back(diagonal_at(view, number));
+  std::ranges::sort(diagonals);
+  const auto twice = std::ranges::adjacent_find(diagonals);
+  if (twice == diagonals.end()) return Order::canonical;
+  raise_input(name, "%s: the offset %lld is there twice", name,
+              static_cast<long long>(*twice) - static_cast<long long>(view.rows) + 1);
+  return Order::failed;
 }
 
 }  // namespace
 
-CompressedRead read_compressed(PyObject* matrix, bool by_columns, const char* name, CompressedView& view,
+std::uint64_t CompressedView::fibers() const {
+  switch (arrangement) {
+    case Arrangement::rows:
+      return rows;
+    case Arrangement::columns:
+      return columns;
+    case Arrangement::blocks:
+      return rows / block_rows;
+    case Arrangement::diagonals:
+      return 1;
+  }
+  return 0;
+}
+
+std::uint64_t CompressedView::width() const {
+  switch (arrangement) {
+    case Arrangement::rows:
+      return columns;
+    case Arrangement::columns:
+      return rows;
+    case Arrangement::blocks:
+      return columns / block_columns;
+    case Arrangement::diagonals:
+      return rows == 0 || columns == 0 ? 0 : rows + columns - 1;
+  }
+  return 0;
+}
+
+std::uint64_t diagonal_at(const CompressedView& view, std::uint64_t number) {
+  return static_cast<std::uint64_t>(index_at(view.crd, view.index_bits, number)) + view.rows - 1;
+}
+
+CompressedRead read_compressed(PyObject* matrix, Arrangement arrangement, const char* name, CompressedView& view,
                                CompressedArrays& arrays) {
+  view.arrangement = arrangement;
   arrays.values = Ref::taken(PyObject_GetAttr(matrix, names().data));
-  if (!arrays.values) return CompressedRead::failed;
+  if (!arrays.values || !read_shape(matrix, view)) return CompressedRead::failed;
+  if (arrangement == Arrangement::diagonals) return read_diagonals(matrix, name, view, arrays);
   arrays.crd = Ref::taken(PyObject_GetAttr(matrix, names().indices));
   if (!arrays.crd) return CompressedRead::failed;
   arrays.pos = Ref::taken(PyObject_GetAttr(matrix, names().indptr));
-  if (!arrays.pos || !read_shape(matrix, view)) return CompressedRead::failed;
-  Line pos, crd, values;
-  if (!read_line(arrays.pos.get(), false, pos) || !read_line(arrays.crd.get(), false, crd) ||
-      !read_line(arrays.values.get(), false, values)) {
+  if (!arrays.pos) return CompressedRead::failed;
+  Line pos;
+  if (!read_line(arrays.pos.get(), false, pos) || !pos.integers || !read_coordinates(arrays.crd.get(), view) ||
+      !read_values(arrays.values.get(), view) || pos.bits != view.index_bits) {
     return CompressedRead::other;
   }
-  if (!pos.integers || !crd.integers || values.integers || pos.bits != crd.bits) return CompressedRead::other;
-  view.by_columns = by_columns;
+  if (view.rows % view.block_rows != 0 || view.columns % view.block_columns != 0) {
+    raise_input(name, "%s: blocks of %llu x %llu do not divide the shape, %llu x %llu", name,
+                static_cast<unsigned long long>(view.block_rows), static_cast<unsigned long long>(view.block_columns),
+                static_cast<unsigned long long>(view.rows), static_cast<unsigned long long>(view.columns));
+    return CompressedRead::failed;
+  }
   if (pos.count != view.fibers() + 1) {
-    raise_input(name, "%s: indptr has %llu elements, not %llu, one more than there are %s", name,
+    raise_input(name, "%s: indptr has %llu elements, not %llu, one more than there are %ss", name,
                 static_cast<unsigned long long>(pos.count), static_cast<unsigned long long>(view.fibers()) + 1,
-                by_columns ? "columns" : "rows");
+                fiber_word(arrangement));
     return CompressedRead::failed;
   }
   const std::int64_t first = index_at(pos.data, pos.bits, 0), last = index_at(pos.data, pos.bits, view.fibers());
@@ -123,24 +223,19 @@ CompressedRead read_compressed(PyObject* matrix, bool by_columns, const char* na
                 static_cast<long long>(first), static_cast<long long>(last));
     return CompressedRead::failed;
   }
+  view.pos = pos.data;
   view.nnz = static_cast<std::uint64_t>(last);
-  if (crd.count < view.nnz || values.count < view.nnz) {
+  if (view.crd_count < view.nnz || view.value_count < view.stored()) {
     raise_input(name, "%s: indptr ends at %llu, but indices has %llu elements and data %llu", name,
-                static_cast<unsigned long long>(view.nnz), static_cast<unsigned long long>(crd.count),
-                static_cast<unsigned long long>(values.count));
+                static_cast<unsigned long long>(view.nnz), static_cast<unsigned long long>(view.crd_count),
+                static_cast<unsigned long long>(view.value_count / view.block_size()));
     return CompressedRead::failed;
   }
-  view.pos = pos.data;
-  view.crd = crd.data;
-  view.values = values.data;
-  view.crd_count = crd.count;
-  view.value_count = values.count;
-  view.index_bits = pos.bits;
-  view.scalar = values.bits == 64 ? WEFT_F64 : WEFT_F32;
   return CompressedRead::done;
 }
 
 Order check_compressed(const CompressedView& view, const char* name) {
+  if (view.arrangement == Arrangement::diagonals) return check_diagonals(view, name);
   Defect defect;
   Order order = Order::failed;
   {

@@ -10,6 +10,7 @@
 #include "python/_weft/kernel.h"
 #include "python/_weft/line.h"
 #include "python/_weft/long_call.h"
+#include "python/_weft/matrix_tensor.h"
 #include "python/_weft/object.h"
 #include "python/_weft/operand.h"
 #include "python/_weft/sorted_copy.h"
@@ -133,7 +134,17 @@ PyObject* read(PyObject* self, PyObject* arguments) {
   return all_well ? make_tensor(std::move(made), Ref::shared(self), {}) : nullptr;
 }
 
-/// tensor(name, object, copy, trusted) -> Tensor: of an array, csr or csc; borrowed unless copied.
+/// An object that keeps the level of a dia while its tensor lives.
+Ref held(std::unique_ptr<const DiagonalLevel> diagonals) {
+  const auto free = [](PyObject* capsule) {
+    delete static_cast<const DiagonalLevel*>(PyCapsule_GetPointer(capsule, nullptr));
+  };
+  Ref capsule = Ref::taken(PyCapsule_New(const_cast<DiagonalLevel*>(diagonals.get()), nullptr, free));
+  if (capsule) diagonals.release();
+  return capsule;
+}
+
+/// tensor(name, object, copy, trusted) -> Tensor: of an array or one of scipy's matrices; borrowed unless copied.
 PyObject* tensor(PyObject* self, PyObject* arguments) {
   const char* name = nullptr;
   PyObject* object = nullptr;
@@ -174,16 +185,17 @@ PyObject* tensor(PyObject* self, PyObject* arguments) {
     sorted->gather(view, gathered.data());
     source = sorted->view(gathered.data());
   }
-  const auto make = view.by_columns ? weft_tensor_csc : weft_tensor_csr;
+  auto diagonals = view.arrangement == Arrangement::diagonals ? std::make_unique<const DiagonalLevel>(view) : nullptr;
   const bool all_well = long_call_done(self, [&](const weft_cancellation* token, Failure& failure) {
-    return make(engine_with(self, token).get(), source.scalar, source.rows, source.columns, source.nnz,
-                source.index_bits, source.pos, source.crd, source.values,
-                sorted ? static_cast<std::uint32_t>(WEFT_COPY | WEFT_TRUSTED) : flags, Out(made), failure);
+    return matrix_tensor(engine_with(self, token).get(), source, diagonals.get(),
+                         sorted ? static_cast<std::uint32_t>(WEFT_COPY | WEFT_TRUSTED) : flags, Out(made), failure);
   });
   if (!all_well) return nullptr;
-  if (!copy && !sorted)
-    owners =
-        Ref::taken(PyTuple_Pack(3, operand.arrays.pos.get(), operand.arrays.crd.get(), operand.arrays.values.get()));
+  if (!copy && !sorted) {
+    const Ref first = diagonals ? held(std::move(diagonals)) : operand.arrays.pos;
+    if (!first) return nullptr;
+    owners = Ref::taken(PyTuple_Pack(3, first.get(), operand.arrays.crd.get(), operand.arrays.values.get()));
+  }
   return make_tensor(std::move(made), Ref::shared(self), owners);
 }
 

@@ -59,7 +59,7 @@ bool set_operand(PyObject* engine, weft_session* session, const char* name, Oper
   Failure failure;
   if (operand.kind == Kind::tensor) {
     tensor = value_of<Tensor>(operand.object.get()).tensor.get();
-  } else if (operand.kind == Kind::csr || operand.kind == Kind::csc) {
+  } else if (is_matrix(operand.kind)) {
     made = tensor_of_matrix(maker, name, operand, held);
     if (!made) return false;
     tensor = made.get();

@@ -104,10 +104,9 @@ bool KernelCall::take_output(const KernelResult& result, PyObject* array, Output
     const Bounds place = bounds_of(output.view);
     for (const Operand& operand : operands_) {
       if (operand.kind == Kind::dense) direct = direct && !place.meets(bounds_of(operand.dense));
-      if (operand.kind == Kind::csr || operand.kind == Kind::csc) {
+      if (is_matrix(operand.kind)) {
         const auto* values = static_cast<const char*>(operand.matrix.values);
-        direct =
-            direct && !place.meets({values, values + operand.matrix.nnz * (operand.matrix.scalar == WEFT_F64 ? 8 : 4)});
+        direct = direct && !place.meets({values, values + operand.matrix.stored() * operand.matrix.value_bytes()});
       }
       if (operand.kind == Kind::tensor && value_of<Tensor>(operand.object.get()).borrowed()) direct = false;
     }

@@ -38,7 +38,9 @@ void array_died(const void* weak) {
   let_go_of(matrix);
 }
 
-bool refers_to(const Ref& weak, const Ref& object) { return PyWeakref_GetObject(weak.get()) == object.get(); }
+bool refers_to(const Ref& weak, const Ref& object) {
+  return !weak ? !object : object && PyWeakref_GetObject(weak.get()) == object.get();
+}
 
 /// Of the matrix, or of its sorted copy; of one that has the pattern of another nothing is looked at again.
 bool make_tensor_of(KnownMatrix& made, const weft_engine* engine, const KnownMatrix* like) {
@@ -48,13 +50,11 @@ bool make_tensor_of(KnownMatrix& made, const weft_engine* engine, const KnownMat
     made.sorted->gather(made.view, made.gathered.data());
     view = made.sorted->view(made.gathered.data());
   }
-  const auto make = view.by_columns ? weft_tensor_csc : weft_tensor_csr;
   Failure failure;
   const std::int32_t kind =
-      like ? weft_tensor_same_pattern(engine, like->tensor.get(), view.scalar, view.values, view.nnz, WEFT_BORROW,
+      like ? weft_tensor_same_pattern(engine, like->tensor.get(), view.scalar, view.values, view.stored(), WEFT_BORROW,
                                       Out(made.tensor), failure)
-           : make(engine, view.scalar, view.rows, view.columns, view.nnz, view.index_bits, view.pos, view.crd,
-                  view.values, WEFT_BORROW | WEFT_TRUSTED, Out(made.tensor), failure);
+           : matrix_tensor(engine, view, made.diagonals.get(), WEFT_BORROW | WEFT_TRUSTED, Out(made.tensor), failure);
   if (kind != WEFT_OK) failure.raise(kind);
   return kind == WEFT_OK;
 }
@@ -63,14 +63,16 @@ bool make_tensor_of(KnownMatrix& made, const weft_engine* engine, const KnownMat
 
 bool KnownMatrix::is(const CompressedView& other, const CompressedArrays& arrays) const {
   return view == other && refers_to(pos, arrays.pos) && refers_to(crd, arrays.crd) &&
-         refers_to(values, arrays.values) && (!sorted || sorted->still_of(other));
+         refers_to(values, arrays.values) && (!sorted || sorted->still_of(other)) &&
+         (!diagonals || diagonals->still_of(other));
 }
 
 bool KnownMatrix::has_pattern_of(const CompressedView& other, const CompressedArrays& arrays) const {
   CompressedView with_its_values = other;
   with_its_values.values = view.values;
   with_its_values.value_count = view.value_count;
-  return !sorted && view == with_its_values && refers_to(pos, arrays.pos) && refers_to(crd, arrays.crd);
+  return !sorted && view == with_its_values && refers_to(pos, arrays.pos) && refers_to(crd, arrays.crd) &&
+         (!diagonals || diagonals->still_of(other));
 }
 
 std::shared_ptr<const KnownMatrix> known_matrix(const weft_engine* engine, const char* name, const CompressedView& view,
@@ -87,10 +89,13 @@ std::shared_ptr<const KnownMatrix> known_matrix(const weft_engine* engine, const
   made->view = view;
   for (const auto& [weak, array] :
        {std::pair{&made->pos, &arrays.pos}, {&made->crd, &arrays.crd}, {&made->values, &arrays.values}}) {
+    if (!*array) continue;
     *weak = watch(array->get(), array_died);
     if (!*weak) return nullptr;
     watched()[weak->get()] = made.get();
   }
+  if (like) made->diagonals = like->diagonals;
+  if (view.arrangement == Arrangement::diagonals && !like) made->diagonals = std::make_shared<DiagonalLevel>(view);
   if (order == Order::unsorted) made->sorted = std::make_unique<SortedCopy>(view);
   if (!make_tensor_of(*made, engine, like.get())) return nullptr;
   auto& known = matrices();

@@ -5,17 +5,19 @@
 
 #include "python/_weft/compressed.h"
 #include "python/_weft/handles.h"
+#include "python/_weft/matrix_tensor.h"
 #include "python/_weft/sorted_copy.h"
 
 namespace weft_python {
 
-/// A matrix as a tensor. Known by its three arrays and its shape together: scipy's methods keep one array and replace
+/// A matrix as a tensor. Known by its arrays and its shape together: scipy's methods keep one array and replace
 /// another, or write into it.
 struct KnownMatrix {
   CompressedView view;
-  Ref pos, crd, values;  ///< weak references, watched
+  Ref pos, crd, values;  ///< weak references, watched; a dia has no pos
   TensorHandle tensor;   ///< borrows the arrays, or those of the sorted copy
   std::unique_ptr<const SortedCopy> sorted;
+  std::shared_ptr<const DiagonalLevel> diagonals;  ///< of a dia; shared by those with its pattern
   std::vector<std::byte> gathered;  ///< values that the sorted copy's tensor had first
 
   KnownMatrix() = default;

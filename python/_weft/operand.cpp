@@ -30,7 +30,16 @@ TypeKind asked(PyTypeObject* type) {
   if (std::strcmp(text, "dense") == 0) return {Kind::dense, false};
   if (std::strncmp(text, "csr", 3) == 0) return {Kind::csr, matrix};
   if (std::strncmp(text, "csc", 3) == 0) return {Kind::csc, matrix};
+  if (std::strncmp(text, "bsr", 3) == 0) return {Kind::bsr, matrix};
+  if (std::strncmp(text, "dia", 3) == 0) return {Kind::dia, matrix};
   return {Kind::other, matrix};
+}
+
+Arrangement arrangement_of(Kind kind) {
+  return kind == Kind::csc   ? Arrangement::columns
+         : kind == Kind::bsr ? Arrangement::blocks
+         : kind == Kind::dia ? Arrangement::diagonals
+                             : Arrangement::rows;
 }
 
 enum class Read { done, other, failed };
@@ -46,9 +55,12 @@ Read read_in_place(const char* name, Operand& operand) {
       return read == DenseRead::done ? Read::done : read == DenseRead::failed ? Read::failed : Read::other;
     }
     case Kind::csr:
-    case Kind::csc: {
+    case Kind::csc:
+    case Kind::bsr:
+    case Kind::dia: {
+      operand.matrix = {};
       const CompressedRead read =
-          read_compressed(object, operand.kind == Kind::csc, name, operand.matrix, operand.arrays);
+          read_compressed(object, arrangement_of(operand.kind), name, operand.matrix, operand.arrays);
       return read == CompressedRead::done ? Read::done : read == CompressedRead::failed ? Read::failed : Read::other;
     }
     case Kind::tensor:
@@ -72,6 +84,8 @@ int Operand::order() const {
       return dense.order;
     case Kind::csr:
     case Kind::csc:
+    case Kind::bsr:
+    case Kind::dia:
       return 2;
     case Kind::tensor:
       return static_cast<int>(weft_tensor_order(value_of<Tensor>(object.get()).tensor.get()));
@@ -86,6 +100,8 @@ std::uint64_t Operand::extent(std::uint32_t mode) const {
       return static_cast<int>(mode) < dense.order ? dense.extents[mode] : 0;
     case Kind::csr:
     case Kind::csc:
+    case Kind::bsr:
+    case Kind::dia:
       return mode == 0 ? matrix.rows : matrix.columns;
     case Kind::tensor:
       return weft_tensor_extent(value_of<Tensor>(object.get()).tensor.get(), mode);
@@ -140,10 +156,14 @@ void append_signature(std::string& key, const Operand& operand) {
       break;
     case Kind::csr:
     case Kind::csc:
+    case Kind::bsr:
+    case Kind::dia:
       key += static_cast<char>(operand.matrix.scalar);
       key += static_cast<char>(operand.matrix.index_bits);
       append(key, operand.matrix.rows);
       append(key, operand.matrix.columns);
+      append(key, operand.matrix.block_rows);
+      append(key, operand.matrix.block_columns);
       append(key, std::bit_width(operand.matrix.nnz));
       break;
     case Kind::tensor: {

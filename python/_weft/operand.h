@@ -10,14 +10,17 @@
 
 namespace weft_python {
 
-enum class Kind : std::uint8_t { other, number, dense, csr, csc, tensor };
+enum class Kind : std::uint8_t { other, number, dense, csr, csc, bsr, dia, tensor };
+
+/// One of scipy's that is read in place.
+constexpr bool is_matrix(Kind kind) { return kind >= Kind::csr && kind <= Kind::dia; }
 
 /// One operand while a call lasts.
 struct Operand {
   Kind kind = Kind::other;
   Ref object;             ///< the user's, or what it was turned into
   DenseView dense;        ///< of an array
-  CompressedView matrix;  ///< of a csr or csc
+  CompressedView matrix;  ///< of one of scipy's
   CompressedArrays arrays;
   double number = 0;
   bool matrix_class = false;  ///< one of scipy's matrices, not arrays

@@ -56,7 +56,8 @@ void SortedCopy::sort(const CompressedView& source) {
 bool SortedCopy::still_of(const CompressedView& source) const {
   const std::size_t width = source.index_bits / 8;
   return source.index_bits == shape_.index_bits && source.scalar == shape_.scalar && source.rows == shape_.rows &&
-         source.columns == shape_.columns && source.nnz == shape_.nnz && source.by_columns == shape_.by_columns &&
+         source.columns == shape_.columns && source.nnz == shape_.nnz && source.arrangement == shape_.arrangement &&
+         source.block_rows == shape_.block_rows && source.block_columns == shape_.block_columns &&
          std::memcmp(source.pos, source_pos_.data(), (source.fibers() + 1) * width) == 0 &&
          (source.nnz == 0 || std::memcmp(source.crd, source_crd_.data(), source.nnz * width) == 0);
 }
@@ -65,15 +66,18 @@ template <class Value>
 void SortedCopy::gather_as(const CompressedView& source, std::byte* to) const {
   const auto* from = static_cast<const Value*>(source.values);
   auto* values = reinterpret_cast<Value*>(to);
-  for (std::size_t entry = 0; entry < entries_; ++entry) {
-    Value sum = from[from_[first_[entry]]];
-    for (std::uint64_t more = first_[entry] + 1; more < first_[entry + 1]; ++more) sum += from[from_[more]];
-    values[entry] = sum;
+  const std::uint64_t size = shape_.block_size();
+  for (std::size_t entry = 0; entry < entries_; ++entry, values += size) {
+    std::copy_n(from + from_[first_[entry]] * size, size, values);
+    for (std::uint64_t more = first_[entry] + 1; more < first_[entry + 1]; ++more) {
+      const Value* const block = from + from_[more] * size;
+      for (std::uint64_t n = 0; n < size; ++n) values[n] += block[n];
+    }
   }
 }
 
 void SortedCopy::gather(const CompressedView& source, std::byte* to) const {
-  const WithoutGil released(source.nnz > many_elements);
+  const WithoutGil released(source.stored() > many_elements);
   if (source.scalar == WEFT_F64) {
     gather_as<double>(source, to);
   } else {
@@ -86,7 +90,8 @@ CompressedView SortedCopy::view(const std::byte* values) const {
   view.pos = pos_.data();
   view.crd = crd_.data();
   view.values = values;
-  view.nnz = view.crd_count = view.value_count = entries_;
+  view.nnz = view.crd_count = entries_;
+  view.value_count = view.stored();
   return view;
 }
 

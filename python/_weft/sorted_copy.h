@@ -9,7 +9,7 @@
 
 namespace weft_python {
 
-/// The indices sorted, each once, and where the values of each entry are in the source. Holds no values: they are
+/// The indices sorted, each once, and where the value or block of each is in the source. Holds no values: they are
 /// gathered anew before each run, so that changes are seen. Immutable.
 class SortedCopy {
  public:
@@ -17,9 +17,9 @@ class SortedCopy {
   explicit SortedCopy(const CompressedView& source);
   /// Whether the indices are still those that were sorted.
   bool still_of(const CompressedView& source) const;
-  /// Values of the source by entry, duplicates summed, into memory of value_bytes().
+  /// Values or blocks of the source by entry, duplicates summed, into memory of value_bytes().
   void gather(const CompressedView& source, std::byte* to) const;
-  std::size_t value_bytes() const { return entries_ * (shape_.scalar == WEFT_F64 ? 8 : 4); }
+  std::size_t value_bytes() const { return entries_ * shape_.block_size() * shape_.value_bytes(); }
   /// With these values.
   CompressedView view(const std::byte* values) const;
 

@@ -89,7 +89,8 @@ PyObject* values(PyObject* self, PyObject* writable) {
   return make_memory(Ref::shared(self), data, count, wide ? 8 : 4, wide ? "d" : "f", PyObject_IsTrue(writable) == 1);
 }
 
-/// dense() -> a buffer over all of the tensor where every level is dense, else None.
+/// dense() -> a buffer over all of the tensor where every level is a dense one of a mode, else None: levels of layouts
+/// such as band(1,1), (i:d, j-i:d(-1..2)), are of none.
 PyObject* dense(PyObject* self, PyObject*) {
   const weft_tensor* tensor = handle(self);
   const std::uint32_t order = weft_tensor_order(tensor);
@@ -109,7 +110,7 @@ PyObject* dense(PyObject* self, PyObject*) {
     const std::int32_t failed = weft_tensor_level(tensor, number, &kind, &mode, nullptr, nullptr, nullptr, nullptr,
                                                   nullptr, nullptr, &stride, failure);
     if (failed != WEFT_OK) return failure.raise(failed);
-    if (kind != 'd' || order > 32) return none();
+    if (kind != 'd' || mode >= order || order > 32) return none();
     memory.extents[mode] = static_cast<Py_ssize_t>(weft_tensor_extent(tensor, mode));
     memory.strides[mode] = static_cast<Py_ssize_t>(stride) * memory.width;
     packed[mode] = entries * memory.width;

@@ -8,6 +8,7 @@ import numpy as np
 from weft import _engines
 from weft.errors import InputError, UnsupportedError
 
+_IN_PLACE = ("csr", "csc", "bsr", "dia")  # formats of scipy whose arrays are read where they lie
 _FLOATS = {np.dtype(np.float64), np.dtype(np.float32)}
 
 
@@ -20,7 +21,7 @@ def kind_of(type_):
     if sparse is not None:
         for base in type_.__mro__:
             if base.__module__.startswith("scipy.sparse") and base.__name__.endswith(("_matrix", "_array")):
-                known = base.__name__.startswith(("csr_", "csc_"))
+                known = base.__name__.startswith(tuple(f"{format}_" for format in _IN_PLACE))
                 return base.__name__ if known else "other" + base.__name__[base.__name__.rindex("_"):]
     return "other"
 
@@ -104,26 +105,49 @@ def _is_scipy(operand):
 
 
 def _scipy(name, matrix):
-    """Other layouts than csr and csc, other types of values, and arrays that are not one after the other."""
+    """Other layouts than those read in place, other types of values, and arrays that are not one after the other."""
     if matrix.dtype.newbyteorder("=") not in _FLOATS:
         raise _other_type(name, matrix.dtype)
     if matrix.ndim != 2:
         return _engines.current().tensor((matrix.data, matrix.coords), shape=matrix.shape)
-    if matrix.format not in ("csr", "csc"):
+    if matrix.format not in _IN_PLACE or (matrix.format == "bsr" and 0 in matrix.data.shape[1:]):
         return matrix.tocsr()
+    if matrix.format == "dia":
+        return _diagonals(name, matrix)
     # The user's matrix stays as it is: a new one of the same class over arrays that can be read.
     indices = np.int64 if max(matrix.indices.itemsize, matrix.indptr.itemsize) == 8 else np.int32
     if matrix.indices.dtype.kind not in "iu" or matrix.indptr.dtype.kind not in "iu":
         raise TypeError(f"{name}: indices and indptr are arrays of integers")
-    other = type(matrix).__new__(type(matrix))
-    other.__dict__.update(matrix.__dict__)
-    other.data = np.ascontiguousarray(matrix.data, dtype=matrix.dtype.newbyteorder("="))
-    other.indices = np.ascontiguousarray(matrix.indices, dtype=indices)
-    other.indptr = np.ascontiguousarray(matrix.indptr, dtype=indices)
-    for one in (other.data, other.indices, other.indptr):
+    other = _like(matrix, data=np.ascontiguousarray(matrix.data, dtype=matrix.dtype.newbyteorder("=")),
+                  indices=np.ascontiguousarray(matrix.indices, dtype=indices),
+                  indptr=np.ascontiguousarray(matrix.indptr, dtype=indices))
+    if matrix.format == "bsr" and other.data.ndim != 3:
+        raise InputError(f"{name}: the data of blocks have three dimensions, not {other.data.ndim}")
+    for one in (other.indices, other.indptr) if matrix.format == "bsr" else (other.data, other.indices, other.indptr):
         if one.ndim != 1:
             raise InputError(f"{name}: data, indices and indptr have one dimension, not {one.ndim}")
     return other
+
+
+def _like(matrix, **arrays):
+    """A matrix of the same class and shape over other arrays."""
+    other = type(matrix).__new__(type(matrix))
+    other.__dict__.update(matrix.__dict__)
+    other.__dict__.update(arrays)
+    return other
+
+
+def _diagonals(name, matrix):
+    """A dia without what lies outside of the matrix: other diagonals, and columns of the data behind its last."""
+    offsets, data = np.asarray(matrix.offsets), matrix.data
+    if offsets.dtype.kind not in "iu":
+        raise TypeError(f"{name}: offsets is an array of integers")
+    if offsets.ndim != 1 or data.ndim != 2 or len(offsets) != len(data):
+        raise InputError(f"{name}: offsets of shape {offsets.shape} for data of shape {data.shape}")
+    rows, columns = matrix.shape
+    inside = (-rows < offsets) & (offsets < columns) if rows and columns and data.shape[1] else np.zeros(len(offsets), bool)
+    return _like(matrix, data=np.ascontiguousarray(data[inside, :columns], dtype=matrix.dtype.newbyteorder("=")),
+                 offsets=np.ascontiguousarray(offsets[inside], dtype=np.int64))
 
 
 def _coordinates(operand):
