@@ -227,14 +227,15 @@ int32_t weft_tensor_levels(const weft_engine* engine, const char* format, const 
     if (!parsed) return std::unexpected(std::move(parsed.error()));
     const std::size_t order = parsed->order();
     const std::size_t modes = parsed->modes();
-    sound = all(given_unless_empty(extents, modes, "extents"), given_unless_empty(pos, order, "pos"),
-                given_unless_empty(pos_counts, order, "pos_counts"), given_unless_empty(crd, order, "crd"),
-                given_unless_empty(crd_counts, order, "crd_counts"), given_unless_empty(values, value_count, "values"));
+    sound = all(given_unless_empty(extents, modes, "extents"), given_unless_empty(pos_counts, pos ? order : 0, "pos_counts"),
+                given_unless_empty(crd_counts, crd ? order : 0, "crd_counts"), given_unless_empty(values, value_count, "values"));
     if (!sound) return std::unexpected(sound.error());
     std::vector<HostLevel> levels;
     for (std::size_t level = 0; level < order; ++level) {
-      const auto starts = indices(pos[level], pos_counts[level], index_bits, fmt::format("pos[{}]", level));
-      const auto coordinates = indices(crd[level], crd_counts[level], index_bits, fmt::format("crd[{}]", level));
+      const unsigned narrow = parsed->layout ? parsed->layout->levels[level].bits : 0;
+      const std::uint32_t crd_bits = narrow == 8 || narrow == 16 ? narrow : index_bits;
+      const auto starts = pos ? indices(pos[level], pos_counts[level], index_bits, fmt::format("pos[{}]", level)) : HostIndices();
+      const auto coordinates = crd ? indices(crd[level], crd_counts[level], crd_bits, fmt::format("crd[{}]", level)) : HostIndices();
       if (!starts) return std::unexpected(starts.error());
       if (!coordinates) return std::unexpected(coordinates.error());
       levels.push_back({*starts, *coordinates});

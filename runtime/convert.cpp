@@ -104,11 +104,12 @@ Expected<Tensor> in_plain_format(const Tensor& tensor, const Resources& resource
   return tensor.format().layout ? convert(tensor, sparse_format(tensor.order(), tensor.format().scalar), resources, name) : tensor;
 }
 
-bool values_decide_pattern(const Format& from, const Format& to) {
-  if (from.layout || to.layout) return true;  // added zeros are left out, and blocks follow the entries
+bool values_decide_pattern(const Tensor& from, const Format& to) {
+  if (to.layout) return true;  // zeros without a place are left out
+  if (from.format().layout) return from.padded();
   // Some mode leaves the blocks, so that their zeros would become entries of their own.
   const std::vector<std::uint32_t> kept = block_modes(to);
-  return std::ranges::any_of(block_modes(from),
+  return std::ranges::any_of(block_modes(from.format()),
                              [&](std::uint32_t mode) { return std::ranges::find(kept, mode) == kept.end(); });
 }
 
@@ -136,7 +137,7 @@ static Expected<Tensor> converted(const Tensor& tensor, const Format& format, co
     if (!opened || opened->format() == format) return opened;
     return with_other_widths(*opened, format, resources, name);
   }
-  auto listed = entries(tensor, values_decide_pattern(tensor.format(), format), resources);
+  auto listed = entries(tensor, values_decide_pattern(tensor, format), resources);
   if (!listed) return std::unexpected(listed.error());
   return build_from(std::move(*listed), format, tensor.format().mode_order, resources, name);
 }

@@ -11,7 +11,8 @@ namespace weft {
 /// as they are.
 Expected<Tensor> in_plain_format(const Tensor& tensor, const Resources& resources, std::string_view name);
 
-/// Whether the values decide what convert() stores: zeros of blocks that are opened are left out.
-bool values_decide_pattern(const Format& from, const Format& to);
+/// Whether the values decide what convert() stores: zeros of blocks that are opened are left out, and those that building a layout
+/// added. A layout over arrays of the host has added none: its zeros are entries, and the pattern stays as values change.
+bool values_decide_pattern(const Tensor& from, const Format& to);
 
 }  // namespace weft

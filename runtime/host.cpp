@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "runtime/build.h"
 #include "runtime/gaps.h"
 #include "runtime/guarded.h"
@@ -34,13 +36,15 @@ std::string_view wrong_address(const void* data, std::uint64_t bytes, unsigned e
   return reinterpret_cast<std::uintptr_t>(data) % element_bytes == 0 ? "" : "is not aligned to its elements";
 }
 
-Expected<void> check_indices(const HostIndices& indices, std::uint64_t extent, std::size_t level,
-                             std::string_view array) {
-  if (indices.bits != 32 && indices.bits != 64)
+Expected<void> check_indices(const HostIndices& indices, std::uint64_t extent, std::size_t level, std::string_view array,
+                             unsigned narrow) {
+  if (narrow != 0 && indices.bits != narrow)
+    return borrowed_defect(level, array, fmt::format("of {} bits: the layout says {}", indices.bits, narrow));
+  if (narrow == 0 && indices.bits != 32 && indices.bits != 64)
     return borrowed_defect(level, array, fmt::format("of {} bits: indices have 32 or 64", indices.bits));
   // Else a negative one would be a coordinate: -1 is 4294967295 to what reads 32 bits.
-  if (indices.is_signed && indices.bits == 32 && extent > std::uint64_t{1} << 31)
-    return borrowed_defect(level, array, fmt::format("of signed 32-bit integers, but the extent is {}", extent));
+  if (indices.is_signed && indices.bits != 64 && extent > std::uint64_t{1} << (indices.bits - 1))
+    return borrowed_defect(level, array, fmt::format("of signed {}-bit integers, but the extent is {}", indices.bits, extent));
   const std::string_view wrong = wrong_address(indices.data, indices.bytes, indices.bits / 8);
   return wrong.empty() ? Expected<void>{} : borrowed_defect(level, array, wrong);
 }
@@ -55,16 +59,59 @@ std::uint64_t longest_fiber(const HostIndices& pos) {
   return longest;
 }
 
+/// Bits of coordinates that are narrower than those of plain formats; else 0.
+unsigned narrow_bits(const LayoutLevel& level) { return level.bits == 8 || level.bits == 16 ? level.bits : 0; }
+
+/// Ends of fibers as bounds say them, of lower over 3 rows {0, 1, 3, 6}. Input error where levels above are stored, whose
+/// positions the bounds do not tell, and where there are more places than values.
+class EndsByBounds {
+ public:
+  EndsByBounds(const Placement& placement, std::size_t level, std::uint64_t values)
+      : placement_(placement), level_(level), values_(values), above_(placement.levels().size()) {}
+
+  Expected<Buffer> made() {
+    for (std::size_t l = 0; l < level_; ++l) {
+      const LayoutLevel& above = placement_.layout().levels[l];
+      if (!is_dense(above.kind) && !(has_lengths(above.kind) && placement_.levels()[l].varies()))
+        return borrowed_defect(level_, "pos", fmt::format("is left out, but follows from level {}, which is stored", l));
+    }
+    if (!append(0))
+      return borrowed_defect(level_, "pos", fmt::format("is left out, and its bounds have more places than the {} values", values_));
+    auto pos = Buffer::allocate(ends_.size() * sizeof(std::uint64_t), Memory(), "pos");
+    if (pos) std::ranges::copy(ends_, pos->as<std::uint64_t>().begin());
+    return pos;
+  }
+
+ private:
+  /// Fibers below the values of the levels above; false where there are too many places.
+  bool append(std::size_t l) {
+    const ValueRange here = placement_.levels()[l].at(above_);
+    const bool empty = placement_.levels()[l].extent == 0 || here.most < here.least;
+    const std::uint64_t count = empty ? 0 : static_cast<std::uint64_t>(here.most - here.least) + 1;
+    if (l == level_) {
+      if (count > values_ - ends_.back()) return false;
+      ends_.push_back(ends_.back() + count);
+      return true;
+    }
+    for (std::uint64_t n = 0; n < count; ++n) {
+      above_[l] = here.least + static_cast<std::int64_t>(n);
+      if (!append(l + 1)) return false;
+    }
+    return true;
+  }
+
+  const Placement& placement_;
+  std::size_t level_;
+  std::uint64_t values_;
+  std::vector<std::int64_t> above_;
+  std::vector<std::uint64_t> ends_{0};
+};
+
 /// Extents of the levels of a layout over arrays of the host: slots without a number have as many as the longest fiber.
-Expected<std::vector<std::uint64_t>> borrowed_extents(const Layout& layout, const std::vector<std::uint64_t>& extents,
-                                                      const std::vector<HostLevel>& levels) {
-  const auto placement = Placement::of(layout, extents, "a borrowed tensor");
-  if (!placement) return std::unexpected(placement.error());
-  std::vector<std::uint64_t> of_levels = placement->level_extents();
+Expected<std::vector<std::uint64_t>> borrowed_extents(const Placement& placement, const std::vector<HostLevel>& levels) {
+  std::vector<std::uint64_t> of_levels = placement.level_extents();
   for (std::size_t l = 0; l < of_levels.size(); ++l) {
-    const LayoutLevel& level = layout.levels[l];
-    if (level.bits == 8 || level.bits == 16)
-      return borrowed_defect(l, "coordinates", fmt::format("of {} bits are stored by weft alone", level.bits));
+    const LayoutLevel& level = placement.layout().levels[l];
     if (level.value || level.high) continue;
     if (!has_lengths(level.kind)) return borrowed_defect(l, "slots", "have no number: *:d(7) says it");
     if (auto checked = check_indices(levels[l].pos, 0, l, "pos"); !checked) return std::unexpected(checked.error());
@@ -81,7 +128,9 @@ Expected<Tensor> borrowed_layout(Format format, std::vector<std::uint64_t> exten
     return input_error(fmt::format("{} extents and arrays of {} levels for the layout {}", extents.size(), levels.size(), format.text()));
   TensorArrays tensor;
   tensor.levels.resize(levels.size());
-  auto of_levels = borrowed_extents(layout, extents, levels);
+  const auto placement = Placement::of(layout, extents, "a borrowed tensor");
+  if (!placement) return std::unexpected(placement.error());
+  auto of_levels = borrowed_extents(*placement, levels);
   if (!of_levels) return std::unexpected(of_levels.error());
   for (std::size_t l = 0; l < levels.size(); ++l) {
     Level& level = format.levels[l];
@@ -89,11 +138,19 @@ Expected<Tensor> borrowed_layout(Format format, std::vector<std::uint64_t> exten
     if (is_dense(level.kind)) continue;
     if (has_gaps(level.kind)) return borrowed_defect(l, "arrays", "of hashed and bitmap levels are laid out by weft alone");
     if (has_coordinates(level.kind)) {
-      if (auto checked = check_indices(crd, (*of_levels)[l], l, "crd"); !checked) return std::unexpected(checked.error());
+      const unsigned narrow = narrow_bits(layout.levels[l]);
+      if (auto checked = check_indices(crd, (*of_levels)[l], l, "crd", narrow); !checked) return std::unexpected(checked.error());
       level.crd_bits = crd.bits;
       tensor.levels[l].crd = Buffer::borrow(crd.data, crd.bytes);
     }
     if (is_per_parent(level.kind)) continue;
+    if (pos.bytes == 0 && has_lengths(level.kind) && placement->levels()[l].varies()) {
+      auto ends = EndsByBounds(*placement, l, values.bytes / scalar_bytes(values.scalar)).made();
+      if (!ends) return std::unexpected(ends.error());
+      level.pos_bits = 64;
+      tensor.levels[l].pos = std::move(*ends);
+      continue;
+    }
     if (auto checked = check_indices(pos, 0, l, "pos"); !checked) return std::unexpected(checked.error());
     level.pos_bits = pos.bits;
     tensor.levels[l].pos = Buffer::borrow(pos.data, pos.bytes);

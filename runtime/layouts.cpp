@@ -235,7 +235,7 @@ Expected<LaidOut> laid_out_with_facts(const Tensor& tensor, const Format& format
     keep(*before);
     return LaidOut{std::move(*before), LayoutOrigin::refilled};
   }
-  const bool moved_as_a_whole = both_dense || values_decide_pattern(tensor.format(), format);
+  const bool moved_as_a_whole = both_dense || values_decide_pattern(tensor, format);
   std::shared_ptr<PatternLayout> pattern;
   if (!moved_as_a_whole) {
     pattern = TensorParts::pattern_facts(tensor)->layouts.of(with_scalar(format, Scalar::f64), resources.memory);

@@ -226,8 +226,10 @@ int32_t weft_tensor_coo(const weft_engine* engine, int32_t scalar, uint32_t orde
                         weft_tensor** made, weft_error** error);
 /* Any format, from the arrays of its levels. By level: `pos` and its elements, `crd` and its elements; NULL and 0 where
  * the level has none. A layout too: scipy's BSR is "bcsr(4,4)", with indptr and indices at the second of four levels
- * and the blocks as values. `pos` has one element more than its parent has positions (a first level: 2), `crd` one per
- * position. `extents` are by mode; the scalar type is that of the format. */
+ * and the blocks as values; coordinates of "j:s<8>" have 8 bits, whatever index_bits. `pos` has one element more than
+ * its parent has positions (a first level: 2), `crd` one per position; each may be NULL where no level has any, as in
+ * packed triangles: "lower" has values alone, row after row (ends of its rows are made). `extents` are by mode; the
+ * scalar type is that of the format. */
 int32_t weft_tensor_levels(const weft_engine* engine, const char* format, const uint64_t* extents, uint32_t index_bits,
                            const void* const* pos, const uint64_t* pos_counts, const void* const* crd,
                            const uint64_t* crd_counts, const void* values, uint64_t value_count, uint32_t flags,

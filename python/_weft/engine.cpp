@@ -1,5 +1,7 @@
 #include "python/_weft/engine.h"
 
+#include <algorithm>
+#include <memory>
 #include <set>
 #include <vector>
 
@@ -20,6 +22,9 @@ namespace weft_python {
 namespace {
 
 PyTypeObject* engine_type = nullptr;
+
+/// No format has more.
+constexpr std::size_t most_modes = 64;
 
 /// All that there are. Under the GIL.
 std::set<Engine*>& engines() {
@@ -267,6 +272,34 @@ PyObject* levels(PyObject* self, PyObject* arguments) {
   return all_well ? make_tensor(std::move(made), Ref::shared(self), {}) : nullptr;
 }
 
+/// packed(format, shape, values, copy, trusted) -> Tensor: of a layout that has values alone, as packed triangles;
+/// borrowed unless copied.
+PyObject* packed(PyObject* self, PyObject* arguments) {
+  const char* format = nullptr;
+  PyObject *shape = nullptr, *array = nullptr;
+  int copy = 0, trusted = 0;
+  if (!PyArg_ParseTuple(arguments, "sO!Opp", &format, &PyTuple_Type, &shape, &array, &copy, &trusted)) return nullptr;
+  std::vector<std::uint64_t> extents = extents_of(shape);
+  const std::size_t order = extents.size();
+  extents.resize(std::max<std::size_t>(order, most_modes));  // a format of more modes than the shape finds extents of 0
+  Line values;
+  if (PyErr_Occurred()) return nullptr;
+  if (!read_line(array, false, values) || values.integers)
+    return raise_input(nullptr, "values are a one-dimensional array of f8 or f4");
+  TensorHandle made;
+  const auto flags = static_cast<std::uint32_t>((copy ? WEFT_COPY : WEFT_BORROW) | (trusted ? WEFT_TRUSTED : 0));
+  const bool all_well = long_call_done(self, [&](const weft_cancellation* token, Failure& failure) {
+    return weft_tensor_levels(engine_with(self, token).get(), format, extents.data(), 64, nullptr, nullptr, nullptr,
+                              nullptr, values.data, values.count, flags, Out(made), failure);
+  });
+  if (!all_well) return nullptr;
+  if (weft_tensor_order(made.get()) != order)
+    return raise_input(nullptr, "a shape of %llu extents for a format of %u modes", static_cast<unsigned long long>(order),
+                       weft_tensor_order(made.get()));
+  const Ref owners = copy ? Ref() : Ref::taken(PyTuple_Pack(1, array));
+  return copy || owners ? make_tensor(std::move(made), Ref::shared(self), owners) : nullptr;
+}
+
 PyObject* counter(PyObject* self, PyObject* name) {
   const char* const text = text_of(name);
   std::uint64_t value = 0;
@@ -304,6 +337,7 @@ PyMethodDef methods[] = {
     {"_tensor", method<tensor>, METH_VARARGS, nullptr},
     {"_coo", method<coo>, METH_VARARGS, nullptr},
     {"_levels", method<levels>, METH_VARARGS, nullptr},
+    {"_packed", method<packed>, METH_VARARGS, nullptr},
     {"_progress", progress, METH_NOARGS, nullptr},
     {"counter", method<counter>, METH_O, "What the engine has done so far, by the names of weft_engine_counter."},
     {"give_back", give_back, METH_NOARGS, "Lets go of what is kept only to be faster next time."},

@@ -1,8 +1,23 @@
 """Formats as users write them: ``"A:ds"``, a list of such, or a mapping."""
 
+import re
+
 import numpy as np
 
 from weft.errors import InputError
+
+
+# "(i,j) -> (i:d, j:s)", or a name with or without numbers; a colon behind is that of a scalar.
+_LAYOUT = re.compile(r"\(|[a-z]+\(|(csr|csc|dcsr|coo|lower|upper|dia|ell|vbl|skyline)(:f32|:f64)?$")
+
+
+def with_scalar(format, dtype):
+    """A format with a type of values, that of an array unless it says one.
+
+    >>> with_scalar("bcsr(2,2)", np.dtype("f4"))
+    'bcsr(2,2):f32'
+    """
+    return format if format.endswith((":f32", ":f64")) else f"{format}:{'f32' if dtype == np.float32 else 'f64'}"
 
 
 def by_name(format, results, operands):
@@ -12,6 +27,8 @@ def by_name(format, results, operands):
     {'A': 'ds:1,0'}
     >>> by_name("ds", ["out"], {})
     {'out': 'ds'}
+    >>> by_name("bcsr(3,3)", ["out"], {})
+    {'out': 'bcsr(3,3)'}
     """
     if format is None:
         return None
@@ -25,7 +42,7 @@ def by_name(format, results, operands):
             name, colon, rest = one.partition(":")
             if colon and (name in results or name in operands):
                 made[name] = rest
-            elif len(results) == 1 and not set(name) - set("dsuqhb"):
+            elif len(results) == 1 and (not set(name) - set("dsuqhb") or _LAYOUT.match(one)):
                 made[results[0]] = one
             else:
                 raise InputError(f"format={one!r}: {name} is neither an operand nor a result; there are "

@@ -1,27 +1,51 @@
 """What callers get: sparse matrices of scipy, tensors, and memory for results that kernels cannot write to."""
 
+import re
+
 import numpy as np
 
 from weft.errors import InputError
 
 
+DIAGONALS = "(i,j) -> (j-i:s, j:d)"  # as the data of a dia of scipy stand
+
+# bcsr(3,2) is (i/3:d, j/2:s, i%3:d, j%2:d); parts of 1 are left out
+_BLOCKS = re.compile(r"\((\w+),(\w+)\) -> \(\1(?:/(\d+))?:d, \2(?:/(\d+))?:s(?:<\d+>)?(?:, \1%(\d+):d)?(?:, \2%(\d+):d)?\)")
+_DIAGONALS = re.compile(r"\((\w+),(\w+)\) -> \(\2-\1:s(?:<\d+>)?(?: unordered)?, (\1|\2):d(?:\(\.\.\d+\))?\)")
+
+
+def by_diagonals(tensor):
+    """Whether each stored diagonal of a matrix is a row of values, by rows or by columns."""
+    return _DIAGONALS.fullmatch(tensor.format) is not None
+
+
 def scipy_of(tensor, as_matrix, writable=True, shared=0):
-    """A csr or csc over the memory of a tensor of format ds, which lives as long as any view of it; None for others.
+    """A csr, csc, bsr or dia over the memory of a tensor that is stored as these are, which lives as long as any view of it;
+    None for others.
 
     shared: as `deliver` has it.
     """
     kinds, _, order = tensor.format.partition(":")
-    if kinds != "ds":
+    blocks = _BLOCKS.fullmatch(tensor.format)
+    diagonals = _DIAGONALS.fullmatch(tensor.format)
+    if kinds != "ds" and blocks is None and (diagonals is None or diagonals[3] != diagonals[2]):
         return None
     try:
         from scipy import sparse
     except ImportError:
         return None
-    by_rows = order in ("", "0,1")
+    last = "matrix" if as_matrix else "array"
+    if diagonals is not None:
+        return _dia(getattr(sparse, f"dia_{last}"), tensor, writable, shared)
+    sides = [int(side or 1) for side in blocks.groups()[2:]] if blocks is not None else [1, 1, 1, 1]
+    if sides[:2] != sides[2:] or any(extent % side for extent, side in zip(tensor.shape, sides)):
+        return None
     _, _, starts, coordinates, _ = tensor._level(1, writable)  # scipy's own methods sort and shorten in place
     width = np.int64 if memoryview(starts).itemsize == 8 else np.int32
     indptr = np.asarray(starts)
     indices = np.asarray(coordinates) if coordinates is not None else np.empty(0, width)
+    if indices.itemsize < 4:
+        indices = indices.astype(width)
     values = np.asarray(tensor._values(writable))
     if shared & 1:
         indptr, indices = indptr.copy(), indices.copy()
@@ -31,14 +55,28 @@ def scipy_of(tensor, as_matrix, writable=True, shared=0):
         indptr = indptr.view(np.uint32).astype(np.int64)
     if not len(values) and not tensor.nnz:
         values = np.empty(0, values.dtype)
-    kind = ("csr_" if by_rows else "csc_") + ("matrix" if as_matrix else "array")
-    made = getattr(sparse, kind)((values[:tensor.nnz], indices, indptr), shape=tensor.shape, copy=False)
+    values = values[:tensor.nnz]
+    if blocks is not None:
+        made = getattr(sparse, f"bsr_{last}")((values.reshape(-1, *sides[:2]), indices, indptr), shape=tensor.shape, copy=False)
+        made.has_sorted_indices = True
+        return made
+    kind = ("csr_" if order in ("", "0,1") else "csc_") + last
+    made = getattr(sparse, kind)((values, indices, indptr), shape=tensor.shape, copy=False)
     made.has_canonical_format = True
     return made
 
 
+def _dia(kind, tensor, writable, shared):
+    """Coordinates of the level j-i count from 1 - rows."""
+    places = np.asarray(tensor._level(0)[3])
+    offsets = places.astype(np.int64) + 1 - tensor.shape[0]
+    values = np.asarray(tensor._values(writable))[:tensor.nnz]
+    values = (values.copy() if shared & 2 else values).reshape(len(offsets), -1 if len(offsets) else tensor.shape[1])
+    return kind((values, offsets), shape=tensor.shape, copy=False)
+
+
 def deliver(tensor, as_matrix, shared):
-    """A sparse result as scipy's, where it is a matrix of format ds; the caller may change it by all its methods.
+    """A sparse result as scipy's, where it is a matrix stored as one of these; the caller may change it by all its methods.
 
     shared: what other tensors have too, and is therefore copied: 1 indices, 2 values. 4: other tensors of which the caller
     may change the memory, as scipy's methods do in place; tensors do not keep that either.

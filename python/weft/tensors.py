@@ -10,6 +10,7 @@ import _weft
 
 from weft import _engines, results
 from weft.errors import InputError, UnsupportedError
+from weft.formats import with_scalar
 
 _LETTERS = string.ascii_lowercase
 _SCALARS = (np.dtype(np.float64), np.dtype(np.float32))
@@ -32,9 +33,10 @@ def tensor(obj, shape=None, *, format=None, fill=None, copy=False, trusted=False
     obj: whatever an operand of `weft.evaluate` may be, or a pair of the values and, for each mode, the coordinates of
     the entries in any order (an array of modes × entries, or a sequence of arrays); entries at the same place are
     summed. shape: extents, needed for pairs with empty slices at an end. format: a layout such as ``"sss"``, ``"ds"``,
-    ``"ds:1,0"``. Arrays and canonical csr and csc matrices are borrowed, and their values may change, unless `copy`,
-    or a `format` that is not theirs, asks for a copy; the others are copied. trusted: indices are not looked at; a
-    defect in them is then undefined behaviour.
+    ``"ds:1,0"``, ``"bcsr(3,3)"``. Arrays, canonical csr, csc and bsr matrices, and dia ones are borrowed, and their values
+    may change, unless `copy`, or a `format` that is not theirs, asks for a copy; the others are copied. A line of values
+    with a shape of more dimensions and a format is what the format stores, one after the other: with ``"lower"`` a packed
+    triangle by rows, borrowed. trusted: indices are not looked at; a defect in them is then undefined behaviour.
 
     >>> import weft, numpy as np
     >>> T = weft.tensor(([1.0, 2.0], ([0, 2], [1, 0], [3, 3])), shape=(3, 2, 4))
@@ -42,10 +44,17 @@ def tensor(obj, shape=None, *, format=None, fill=None, copy=False, trusted=False
     <weft.Tensor 3x2x4 sss:0,1,2 f64, 2 stored>
     >>> T[2, 0, 3]
     2.0
+    >>> weft.tensor(np.array([1.0, 2, 3, 4, 5, 6]), shape=(3, 3), format="lower").to_numpy()
+    array([[1., 0., 0.],
+           [2., 3., 0.],
+           [4., 5., 6.]])
     """
     if fill is not None and fill != 0:
         raise UnsupportedError(f"fill={fill}: entries that are not stored are 0 so far")
     engine = _engines.current()
+    packed = _packed(engine, obj, shape, format, copy, trusted)
+    if packed is not None:
+        return packed
     if isinstance(obj, tuple) and len(obj) == 2 and not isinstance(obj[0], numbers.Number):
         made = _of_coordinates(engine, obj[0], obj[1], shape)
     else:
@@ -53,6 +62,19 @@ def tensor(obj, shape=None, *, format=None, fill=None, copy=False, trusted=False
         if shape is not None and checked_shape(shape) != made.shape:
             made = made._with_extents(checked_shape(shape))
     return made if format is None or made.format == format else made.convert(format)
+
+
+def _packed(engine, values, shape, format, copy, trusted):
+    """Values as a format stores them, without other arrays; None where the arguments do not say that."""
+    if not isinstance(format, str) or shape is None or not isinstance(values, np.ndarray) or values.ndim != 1:
+        return None
+    shape = checked_shape(shape)
+    if len(shape) < 2:
+        return None
+    from weft.operands import _array
+
+    values = np.ascontiguousarray(_array("the values", values))
+    return engine._packed(with_scalar(format, values.dtype), shape, values, copy, trusted)
 
 
 def _of_coordinates(engine, values, coordinates, shape):
@@ -215,6 +237,9 @@ class Tensor(_weft.Tensor):
     def to_scipy(self):
         """A csr array of scipy (csc for a tensor by columns), over the tensor's memory where its format is ds.
 
+        A tensor in blocks that divide its shape, as ``"bcsr(3,3)"`` has them, is a bsr array, one of diagonals (``"dia"``) a
+        dia array; both over the tensor's memory, unless its diagonals are stored by rows, which scipy's are not.
+
         >>> import weft
         >>> weft.tensor(([5.0], ([1], [0])), shape=(2, 2)).to_scipy().toarray()
         array([[0., 0.],
@@ -224,7 +249,7 @@ class Tensor(_weft.Tensor):
             raise InputError(f"a tensor of {self.ndim} dimensions is no matrix")
         made = results.scipy_of(self, False, False)
         if made is None:
-            made = results.scipy_of(self.convert("ds"), False)
+            made = results.scipy_of(self.convert(results.DIAGONALS if results.by_diagonals(self) else "ds"), False)
         if made is None:
             raise UnsupportedError("scipy is not installed")
         return made
@@ -255,9 +280,7 @@ class Tensor(_weft.Tensor):
         """
         if not isinstance(format, str):
             raise TypeError(f"format={format!r}: a text such as 'ds' is wanted")
-        if not format.endswith((":f32", ":f64")):
-            format += ":f32" if self._scalar else ":f64"
-        return self._convert(format)
+        return self._convert(with_scalar(format, self.dtype))
 
     def astype(self, dtype):
         """The same tensor with values of another type, f8 or f4; itself where it is of that type.

@@ -145,6 +145,30 @@ void blocks(weft_engine* engine) {
     weft_tensor_free(y);
     weft_tensor_free(b);
   }
+  {
+    /* Values alone: rows of 1, 2 and 3. Then two rows with coordinates of 8 bits. */
+    static const double triangle[6] = {1, 2, 3, 4, 5, 6};
+    static const uint64_t square[2] = {3, 3}, narrow_pos_counts[2] = {0, 4}, narrow_crd_counts[2] = {0, 3};
+    static const uint8_t narrow_crd[3] = {1, 4, 0};
+    static const uint32_t narrow_pos[4] = {0, 2, 3, 3};
+    const void *narrow_pos_of[2] = {NULL, narrow_pos}, *narrow_crd_of[2] = {NULL, narrow_crd};
+    const void* lent = NULL;
+    double dense[15];
+    EXPECT(weft_tensor_levels(engine, "lower", square, 32, NULL, NULL, NULL, NULL, triangle, 6, WEFT_BORROW, &b, &error) == WEFT_OK);
+    EXPECT(weft_tensor_values(b, &lent, NULL, &error) == WEFT_OK && lent == triangle);
+    EXPECT(weft_tensor_to_dense(engine, b, dense, 9, NULL, &error) == WEFT_OK);
+    EXPECT(dense[0] == 1 && dense[1] == 0 && dense[3] == 2 && dense[4] == 3 && dense[5] == 0 && dense[8] == 6);
+    weft_tensor_free(b);
+    EXPECT_ERROR(WEFT_INPUT, "more places than the 5 values",
+                 weft_tensor_levels(engine, "lower", square, 32, NULL, NULL, NULL, NULL, triangle, 5, WEFT_BORROW, &b, &error));
+    EXPECT_ERROR(WEFT_INPUT, "pos_counts", weft_tensor_levels(engine, "(i,j) -> (i:d, j:s<8>)", extents, 32, narrow_pos_of, NULL,
+                                                              narrow_crd_of, narrow_crd_counts, triangle, 3, WEFT_BORROW, &b, &error));
+    EXPECT(weft_tensor_levels(engine, "(i,j) -> (i:d, j:s<8>)", extents, 32, narrow_pos_of, narrow_pos_counts, narrow_crd_of,
+                              narrow_crd_counts, triangle, 3, WEFT_BORROW, &b, &error) == WEFT_OK);
+    EXPECT(weft_tensor_to_dense(engine, b, dense, 15, NULL, &error) == WEFT_OK);
+    EXPECT(dense[1] == 1 && dense[4] == 2 && dense[5] == 3 && dense[0] == 0 && dense[14] == 0);
+    weft_tensor_free(b);
+  }
   EXPECT_ERROR(
       WEFT_INPUT, "is no coordinate of the tensor",
       weft_tensor_levels(engine, "bcsr(2,2)", extents, 32, pos, pos_counts, crd, crd_counts, misplaced, 12, WEFT_BORROW, &b, &error));

@@ -12,11 +12,11 @@
 namespace weft {
 
 /// An array of indices as hosts have them (vector, array, span), signed or not: a negative one is found out of range
-/// when it is verified.
+/// when it is verified. Of 32 or 64 bits; of 8 or 16 where a layout says so, (i:d, j/4:s, j%4:q<8>).
 struct HostIndices {
   HostIndices() = default;
   template <class Array, class T = std::remove_cvref_t<decltype(*std::data(std::declval<const Array&>()))>>
-    requires(std::is_integral_v<T> && (sizeof(T) == 4 || sizeof(T) == 8))
+    requires(std::is_integral_v<T> && !std::is_same_v<T, bool>)
   HostIndices(const Array& array)
       : data(std::data(array)),
         bytes(std::size(array) * sizeof(T)),
@@ -41,7 +41,8 @@ struct HostValues {
 };
 
 /// The arrays of one level as LevelArrays describes them. A compressed first level without pos has one fiber, all of
-/// crd.
+/// crd. Where bounds say how long fibers are and nothing above is stored, pos may be left out and is made: of "lower",
+/// (i:d, j:d(..i+1)), the values alone are lent, a packed triangle row after row.
 struct HostLevel {
   HostIndices pos, crd;
 };

@@ -13,6 +13,7 @@
 #include "runtime/placement.h"
 #include "unit/runtime/reference.h"
 #include "weft/entries.h"
+#include "weft/host.h"
 #include "weft/layout.h"
 #include "weft/statistics.h"
 #include "weft/tensor.h"
@@ -214,6 +215,63 @@ TEST_CASE("narrow, descending and unordered coordinates") {
   CHECK(values(any) == Values{6, 3, 4, 2});
   CHECK(verify(any, resources(), "T"));
   CHECK(at(any, {0, 1})->value == 3);
+}
+
+TEST_CASE("arrays of the host whose bounds say where fibers end: packed triangles are lent by their values alone") {
+  const auto simplex = "(i,j,k) -> (i:d, j:d(..i+1), k:d(..j+1))";
+  const std::vector<std::pair<std::string, std::vector<std::uint64_t>>> packed{
+      {"lower", {4, 4}}, {"lower", {3, 5}}, {"lower", {5, 3}}, {"upper", {4, 4}}, {"upper", {2, 5}}, {"upper", {5, 2}},
+      {"lower", {0, 3}}, {"lower", {3, 0}}, {simplex, {3, 3, 3}}, {"(i,j) -> (i/2:d, i%2:d, j:d(..2*(i/2)+1))", {6, 6}}};
+  for (const auto& [text, extents] : packed) {
+    CAPTURE(text);
+    CAPTURE(extents.front());
+    CAPTURE(extents.back());
+    const Tensor none = built({.extents = extents, .tuples = {}, .values = {}}, text);
+    std::vector<double> values(none.nnz());
+    for (std::size_t n = 0; n < values.size(); ++n) values[n] = static_cast<double>(n + 1);
+    const Tensor owned = *same_pattern(none, values);
+    const auto lent = borrow(format(text), extents, std::vector<HostLevel>(owned.levels().size()), values);
+    REQUIRE_MESSAGE(lent, (lent ? "" : lent.error().message));
+    CHECK(lent->values().data() == values.data());
+    CHECK(verify(*lent, resources(), "T"));
+    const Format plain = sparse_format(extents.size());
+    CHECK(stored(*convert(*lent, plain, resources(), "T")) == stored(*convert(owned, plain, resources(), "T")));
+  }
+  const auto refused = [](std::string_view text, std::size_t levels, std::size_t count) {
+    std::vector<double> values(count, 1);
+    const auto lent = borrow(format(text), {3, 3}, std::vector<HostLevel>(levels), values);
+    if (!lent) return lent.error().message;
+    const auto valid = verify(*lent, resources(), "T");
+    return valid ? std::string() : valid.error().message;
+  };
+  CHECK(refused("lower", 2, 6).empty());
+  CHECK(contains(refused("lower", 2, 5), "level 1: pos is left out, and its bounds have more places than the 5 values"));
+  CHECK_FALSE(refused("lower", 2, 7).empty());
+  CHECK(contains(refused("(i,j) -> (i:s, j:d(..i+1))", 2, 6), "level 1: pos is left out, but follows from level 0, which is stored"));
+}
+
+TEST_CASE("arrays of the host with narrow coordinates, where the layout says so") {
+  const std::vector<std::uint32_t> pos{0, 2, 3};
+  const std::vector<std::uint8_t> crd{1, 4, 0};
+  const std::vector<double> values{1, 2, 3};
+  const auto lent = borrow(format("(i,j) -> (i:d, j:s<8>)"), {2, 5}, {{}, {pos, crd}}, values);
+  REQUIRE(lent);
+  CHECK(lent->levels()[1].crd.data() == crd.data());
+  CHECK(verify(*lent, resources(), "T"));
+  CHECK(stored(*convert(*lent, format("ds"), resources(), "T")) ==
+        stored(built({.extents = {2, 5}, .tuples = {{0, 1}, {0, 4}, {1, 0}}, .values = values}, "ds")));
+  const auto refused = [&](std::string_view text, std::uint64_t columns, const HostIndices& coordinates) {
+    const auto wrong = borrow(format(text), {2, columns}, {{}, {pos, coordinates}}, values);
+    return wrong ? std::string() : wrong.error().message;
+  };
+  const std::vector<std::int8_t> negative{1, -1, 0};
+  const std::vector<std::uint16_t> wide{1, 4, 0};
+  CHECK(contains(refused("(i,j) -> (i:d, j:s<8>)", 5, wide), "level 1: crd of 16 bits: the layout says 8"));
+  CHECK(contains(refused("(i,j) -> (i:d, j:s<8>)", 5, pos), "level 1: crd of 32 bits: the layout says 8"));
+  CHECK(contains(refused("ds", 5, crd), "level 1: crd of 8 bits: indices have 32 or 64"));
+  CHECK(contains(refused("(i,j) -> (i:d, j:s<8>)", 200, negative), "crd of signed 8-bit integers, but the extent is 200"));
+  CHECK_FALSE(verify(*borrow(format("(i,j) -> (i:d, j:s<8>)"), {2, 5}, {{}, {pos, negative}}, values), resources(), "T"));
+  CHECK(borrow(format("(i,j) -> (i:d, j:s<16>)"), {2, 5}, {{}, {pos, wide}}, values));
 }
 
 TEST_CASE("layouts of all kinds keep pattern and values, whatever the extents") {

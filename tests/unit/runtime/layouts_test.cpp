@@ -121,6 +121,26 @@ TEST_CASE("layouts: other values over a pattern take its layout, and leave those
   CHECK_FALSE(same_pattern(*tensor, std::vector<double>(tensor->nnz() + 1)));
 }
 
+TEST_CASE("layouts: diagonals of the host keep the pattern of their plain copy, zeros included, when values change") {
+  const std::vector<std::uint32_t> pos{0, 2}, crd{3, 1};  // j-i is 1 and -1 over 3 rows
+  std::vector<double> values{9, 1, 2, 3, 0, 4, 9, 9};      // the first of diagonal 1, the last two of -1 are outside
+  const auto tensor = borrow(*parse_format("(i,j) -> (j-i:s unordered, j:d)"), {3, 4}, {{pos, crd}, {}}, values);
+  REQUIRE(tensor);
+  const Tensor diagonals = trusted(*tensor);
+  const Format rows = *parse_format("ds");
+  const auto expected = [&] { return stored(*convert(diagonals, rows, resources(), "T")); };
+  CHECK(laid(diagonals, rows, true).origin == LayoutOrigin::made);
+  CHECK(laid(diagonals, rows).tensor.nnz() == 5);
+  for (const double value : {5.0, 0.0, 7.0}) {
+    values[4] = values[1] = value;
+    diagonals.values_changed();
+    const LaidOut after = laid(diagonals, rows);
+    CHECK(after.origin == LayoutOrigin::refilled);
+    CHECK(after.tensor.nnz() == 5);
+    CHECK(stored(after.tensor) == expected());
+  }
+}
+
 TEST_CASE("layouts: values take the memory of those that are gone, never of those that are read") {
   Random random(11);
   const auto tensor = build(coordinates(random.list(3, 60)), *parse_format("sss"), resources(), "T");
