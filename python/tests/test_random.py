@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 import weft
 
 KINDS = ["C", "F", "strided", "reversed", "read-only", "swapped", "csr", "csc", "coo", "unsorted csr", "unsorted csc",
-         "tensor", "list", "pair"]
+         "bsr", "unsorted bsr", "dia", "tensor", "layout", "list", "pair"]
+MATRICES = ("csr", "csc", "coo", "unsorted csr", "unsorted csc", "bsr", "unsorted bsr", "dia", "layout")
 
 
 def unsorted(dense, by_columns, index, rng):
@@ -30,15 +31,52 @@ def unsorted(dense, by_columns, index, rng):
     return made
 
 
+def in_blocks(dense, in_order, index, rng):
+    """Blocks of sides that divide the extents; out of order each is there twice, as two halves."""
+    sides = [int(rng.choice([side for side in (1, 2, 3, 4) if extent % side == 0])) for extent in dense.shape]
+    made = (sp.bsr_array if rng.integers(0, 2) else sp.bsr_matrix)(dense, blocksize=sides)
+    made.sort_indices()
+    if not in_order:
+        counts = np.diff(made.indptr)
+        twice = np.concatenate([np.tile(np.arange(*ends), 2) for ends in zip(made.indptr[:-1], made.indptr[1:])] or [[]]).astype(int)
+        order = twice[np.lexsort((rng.permutation(len(twice)), np.repeat(np.arange(len(counts)), 2 * counts)))]
+        made.data, made.indices, made.indptr = made.data[order] / 2, made.indices[order], 2 * made.indptr
+        made.has_sorted_indices = made.has_canonical_format = False
+    made.indices, made.indptr = made.indices.astype(index), made.indptr.astype(index)
+    assert np.array_equal(made.toarray(), dense)
+    return made
+
+
+def by_diagonals(dense, index, rng):
+    """All diagonals with entries and some others, in any order, with what is no number where nothing of the matrix is."""
+    rows, columns = dense.shape
+    width = int(columns + rng.integers(-1, 3)) if columns and not dense[:, -1].any() else int(columns + rng.integers(0, 3))
+    offsets = [k for k in range(-rows - 1, columns + 2) if rng.integers(0, 2) or (-rows < k < columns and dense.diagonal(k).any())]
+    offsets = rng.permutation(np.array(offsets, index)).astype(index)
+    data = np.full((len(offsets), width), np.nan, dense.dtype)
+    for row, k in enumerate(offsets):
+        for j in range(max(0, int(k)), min(columns, width, rows + int(k))):
+            data[row, j] = dense[j - k, j]
+    made = (sp.dia_array if rng.integers(0, 2) else sp.dia_matrix)(dense.shape, dtype=dense.dtype)
+    made.data, made.offsets = data, offsets
+    return made
+
+
 def arranged(dense, kind, index, rng):
     """The operand in one of the kinds; in another that its dimensions allow where it cannot be that."""
-    if dense.ndim != 2 and kind in ("csr", "csc", "coo", "unsorted csr", "unsorted csc"):
+    if dense.ndim != 2 and kind in MATRICES:
         kind = "tensor"
     if kind in ("csr", "csc", "coo"):
         made = getattr(sp, f"{kind}_{'array' if rng.integers(0, 2) else 'matrix'}")(dense)
         if kind != "coo":
             made.indices, made.indptr = made.indices.astype(index), made.indptr.astype(index)
         return made
+    if kind.endswith("bsr"):
+        return in_blocks(dense, kind == "bsr", index, rng)
+    if kind == "dia":
+        return by_diagonals(dense, index, rng)
+    if kind == "layout":
+        return weft.tensor(dense, format=str(rng.choice(["bcsr(2,2)", "bcsr(3,1)", "dia", "(i,j) -> (j-i:s unordered, j:d)", "ell"])))
     if kind.startswith("unsorted"):
         return unsorted(dense, kind.endswith("csc"), index, rng)
     if kind == "tensor" and dense.ndim:

@@ -68,8 +68,8 @@ def scipy_of(tensor, as_matrix, writable=True, shared=0):
 
 def _dia(kind, tensor, writable, shared):
     """Coordinates of the level j-i count from 1 - rows."""
-    places = np.asarray(tensor._level(0)[3])
-    offsets = places.astype(np.int64) + 1 - tensor.shape[0]
+    places = tensor._level(0)[3]
+    offsets = np.asarray([] if places is None else places).astype(np.int64) + 1 - tensor.shape[0]
     values = np.asarray(tensor._values(writable))[:tensor.nnz]
     values = (values.copy() if shared & 2 else values).reshape(len(offsets), -1 if len(offsets) else tensor.shape[1])
     return kind((values, offsets), shape=tensor.shape, copy=False)

@@ -1,0 +1,249 @@
+"""Blocks and diagonals of scipy read where they lie, packed triangles, and layouts as scipy's matrices again."""
+
+import gc
+import pickle
+import weakref
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import weft
+
+SPMV = "y(i) = M(i,j) * x(j)"
+
+
+def blocks(dtype=np.float64, index=np.int32, sides=(2, 3), kind=sp.bsr_matrix):
+    """12 × 18 in blocks, sorted, rows of blocks without one among them."""
+    dense = np.zeros((12, 18), dtype)
+    dense[0:6, 3:9], dense[6:8, 15:18], dense[10:12, 0:3] = np.arange(36).reshape(6, 6) % 5 + 1, 2, 3
+    made = kind(dense, blocksize=sides)
+    made.sort_indices()
+    made.indices, made.indptr = made.indices.astype(index), made.indptr.astype(index)
+    return made
+
+
+def diagonals(dtype=np.float64, index=np.int32, kind=sp.dia_matrix, shape=(6, 9), width=9, outside=np.nan):
+    """Offsets out of order, and `outside` where the data are not of the matrix."""
+    offsets = np.array([2, -1, 0, -4, 5], index)
+    data = np.full((5, width), outside, dtype)
+    for row, k in enumerate(offsets):
+        for j in range(max(0, int(k)), min(shape[1], width, shape[0] + int(k))):
+            data[row, j] = (row + 2 * j) % 5 - 1
+    made = kind(shape, dtype=dtype)
+    made.data, made.offsets = data, offsets
+    return made
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("sides", [(1, 1), (2, 3), (3, 1), (1, 3), (3, 3), (12, 18)])
+@pytest.mark.parametrize("kind", [sp.bsr_matrix, sp.bsr_array])
+def test_blocks_are_borrowed(index, dtype, sides, kind):
+    M = blocks(dtype, index, sides, kind)
+    T = weft.tensor(M)
+    assert np.shares_memory(np.asarray(T._values(False)), M.data)
+    assert np.shares_memory(np.asarray(T._level(1)[3]), M.indices) and np.shares_memory(np.asarray(T._level(1)[2]), M.indptr)
+    assert np.array_equal(T.to_numpy(), M.toarray()) and T.dtype == dtype
+    x = np.arange(18, dtype=dtype)
+    kernel = weft.compile(SPMV, M=M, x=x)
+    for _ in range(3):
+        assert np.array_equal(kernel(M=M, x=x), M @ x) and np.array_equal(weft.evaluate(SPMV, M=M, x=x), M @ x)
+        assert np.array_equal(T.to_numpy(), M.toarray())
+        M.data += 1
+
+
+def test_kernels_run_over_the_blocks():
+    M = blocks(sides=(3, 3))
+    loops = weft.compile(SPMV, M=M, x=np.ones(18)).plan.loops
+    assert "access M[i_0,j_0,i_1,j_1]" in loops and "extent(i_1) = 3" in loops
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_unsorted_and_duplicate_blocks_are_copied(index, dtype):
+    M = blocks(dtype, index)
+    M.data, M.indices, M.indptr = M.data[::-1].copy(), M.indices[::-1].copy(), M.indptr[-1] - M.indptr[::-1]
+    M.indices[0] = M.indices[1]
+    before = [array.copy() for array in (M.indices, M.indptr)]
+    x = np.arange(18, dtype=dtype)
+    kernel = weft.compile(SPMV, M=M, x=x)
+    for _ in range(3):
+        assert np.array_equal(kernel(M=M, x=x), M.toarray() @ x) and np.array_equal(weft.einsum("ij,j", M, x), M.toarray() @ x)
+        assert np.array_equal(weft.tensor(M).to_numpy(), M.toarray())
+        M.data += 1
+    assert np.array_equal(M.indices, before[0]) and np.array_equal(M.indptr, before[1])
+    M.sort_indices()
+    assert np.array_equal(kernel(M=M, x=x), M.toarray() @ x)
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("shape", [(6, 9), (9, 9), (9, 6), (1, 7), (7, 1)])
+@pytest.mark.parametrize("kind", [sp.dia_matrix, sp.dia_array])
+def test_diagonals_are_borrowed_and_nothing_outside_is_read(index, dtype, shape, kind):
+    x = np.arange(1, shape[1] + 1, dtype=dtype)
+    kernel = None
+    for beside in (0, -1, 2):
+        M = diagonals(dtype, index, kind, shape, shape[1] + beside)
+        if M.data.shape[1] == 0:
+            continue
+        T = weft.tensor(M)
+        inside = all(-shape[0] < k < shape[1] for k in M.offsets)
+        assert np.shares_memory(np.asarray(T._values(False)), M.data) == (inside and beside <= 0)
+        kernel = kernel or weft.compile(SPMV, M=M, x=x)
+        for _ in range(3):
+            dense = M.toarray()
+            assert not np.isnan(dense).any()
+            assert np.array_equal(kernel(M=M, x=x), dense @ x) and np.array_equal(weft.evaluate(SPMV, M=M, x=x), dense @ x)
+            assert np.array_equal(weft.einsum("ij->j", M), dense.sum(0))
+            assert not T._borrowed or not np.shares_memory(np.asarray(T._values(False)), M.data) or np.array_equal(T.to_numpy(), dense)
+            M.data *= 2
+
+
+def test_matrices_changed_by_their_own_methods():
+    x = np.arange(1.0, 10.0)
+    for make in (lambda: diagonals(outside=0), lambda: sp.bsr_matrix(blocks().toarray()[:6, :9], blocksize=(2, 3))):
+        M = make()
+        kernel = weft.compile(SPMV, M=M, x=x)
+        changes = [lambda M: M.data.__imul__(3), lambda M: setattr(M, "data", M.data * 2), lambda M: M.data.__setitem__(0, 0)]
+        if M.format == "bsr":
+            changes += [lambda M: M.eliminate_zeros(), lambda M: M.sort_indices(), lambda M: M.sum_duplicates(), lambda M: M.prune()]
+        else:
+            changes += [lambda M: M.setdiag(5), lambda M: M.setdiag(7, 3), lambda M: M.resize(5, 9), lambda M: M.resize(6, 9),
+                        lambda M: M.offsets.__isub__(1)]
+        for change in changes:
+            change(M)
+            for _ in range(2):
+                assert np.array_equal(kernel(M=M, x=x), M.toarray() @ x) and np.array_equal(weft.evaluate(SPMV, M=M, x=x), M.toarray() @ x)
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 6), (6, 0), (6, 6)])
+def test_empty_ones(shape):
+    for M in (sp.bsr_matrix(shape), sp.bsr_array(shape, blocksize=(1, 1)), sp.bsr_matrix(shape, blocksize=(2, 3)), sp.dia_matrix(shape),
+              sp.dia_array((np.empty((0, shape[1])), []), shape=shape)):
+        x = np.ones(shape[1])
+        assert np.array_equal(weft.evaluate(SPMV, M=M, x=x), np.zeros(shape[0]))
+        assert weft.evaluate("s = M(i,j)", M=M) == 0
+        assert weft.tensor(M).shape == shape and weft.tensor(M).to_scipy().nnz == 0
+
+
+def test_defects_are_told():
+    x = np.ones(18)
+    M = blocks()
+    M.indices[1] = 6
+    with pytest.raises(weft.InputError, match=r"M: index 6 at place 1 \(block row 0\) is not below 6, the blocks in a row"):
+        weft.evaluate(SPMV, M=M, x=x)
+    M = blocks()
+    M.indptr[1] = 9
+    with pytest.raises(weft.InputError, match="indptr decreases after block row"):
+        weft.evaluate(SPMV, M=M, x=x)
+    M = blocks()
+    M.indptr = M.indptr[:-1]
+    with pytest.raises(weft.InputError, match="one more than there are block rows"):
+        weft.evaluate(SPMV, M=M, x=x)
+    M = blocks()
+    M.data = M.data[:, :, :2].repeat(2, axis=2)
+    with pytest.raises(weft.InputError, match="blocks of 2 x 4 do not divide the shape, 12 x 18"):
+        weft.evaluate(SPMV, M=M, x=x)
+    M = diagonals()
+    M.offsets[1] = 2
+    with pytest.raises(weft.InputError, match="M: the offset 2 is there twice"):
+        weft.evaluate(SPMV, M=M, x=x[:9])
+    M = diagonals()
+    M.offsets = M.offsets[:-1]
+    with pytest.raises(weft.InputError, match="offsets"):
+        weft.evaluate(SPMV, M=M, x=x[:9])
+    for kind in (sp.bsr_matrix, sp.dia_matrix):
+        with pytest.raises(weft.UnsupportedError, match=r"M=M\.astype\(float\)"):
+            weft.evaluate(SPMV, M=kind(np.eye(3, dtype=int)), x=x[:3])
+
+
+def test_arrays_that_are_not_one_after_the_other():
+    M, D, x = blocks(), diagonals(), np.arange(18.0)
+    for arrange in (lambda a: a.repeat(2, axis=-1)[..., ::2], np.asfortranarray, lambda a: a.astype(a.dtype.newbyteorder())):
+        N, E = M.copy(), D.copy()
+        N.data, E.data = arrange(M.data), arrange(D.data)
+        assert np.array_equal(weft.evaluate(SPMV, M=N, x=x), M.toarray() @ x)
+        assert np.array_equal(weft.evaluate(SPMV, M=E, x=x[:9]), D.toarray() @ x[:9])
+
+
+def test_layouts_become_matrices_of_scipy():
+    M = blocks()
+    dense = M.toarray()
+    T = weft.tensor(M, copy=True)
+    for format, kind, shares in [("bcsr(2,3)", "bsr", True), ("bcsr(3,1)", "bsr", True), ("bcsr(1,2)", "bsr", True),
+                                 ("(r,c) -> (r/2:d, c/3:s<8>, r%2:d, c%3:d)", "bsr", True), ("bcsr(5,3)", "csr", False),
+                                 ("(i,j) -> (j-i:s unordered, j:d)", "dia", True), ("dia", "dia", False), ("dia(4)", "csr", False),
+                                 ("ell", "csr", False), ("csr", "csr", True)]:
+        made = T.convert(format)
+        matrix = made.to_scipy()
+        assert matrix.format == kind and np.array_equal(matrix.toarray(), dense), format
+        assert np.shares_memory(matrix.data, np.asarray(made._values(False))) == shares, format
+        assert pickle.loads(pickle.dumps(made)).identical(made)
+    assert np.shares_memory(weft.tensor(M).to_scipy().data, M.data)
+    D = diagonals()
+    assert np.shares_memory(weft.tensor(D).to_scipy().data, D.data)
+    assert np.array_equal(weft.tensor(D).to_scipy().toarray(), D.toarray())
+
+
+def test_results_in_layouts():
+    M, x = blocks(), np.ones(18)
+    for format, kind in [("bcsr(2,3)", "bsr"), ("C:bcsr(2,3)", "bsr"), ("(i,j) -> (j-i:s, j:d)", "dia"), ({"C": "bcsr(2,3)"}, "bsr")]:
+        C = weft.evaluate("C(i,j) = 2 * M(i,j)", M=M, format=format)
+        assert C.format == kind and sp.isspmatrix(C) and np.array_equal(C.toarray(), 2 * M.toarray())
+        for array in (C.data, C.indices, C.indptr) if kind == "bsr" else (C.data, C.offsets):
+            assert not any(np.shares_memory(array, each) for each in (M.data, M.indices, M.indptr))
+        C.data += 1  # the caller's
+    assert np.array_equal(M.toarray(), blocks().toarray())
+    assert weft.einsum("ij->ij", sp.bsr_array(M), format="bcsr(3,3)").blocksize == (3, 3)
+    assert isinstance(weft.evaluate("C(i,j) = M(i,j)", M=M, format="bcsr(5,2)"), weft.Tensor)
+    assert np.array_equal(weft.evaluate(SPMV, M=M, x=x), M @ x)
+
+
+def test_packed_triangles():
+    values = np.arange(1.0, 11.0)
+    lower = np.zeros((4, 4))
+    lower[np.tril_indices(4)] = values
+    upper = np.zeros((4, 4))
+    upper[np.triu_indices(4)] = values
+    x = np.arange(1.0, 5.0)
+    for format, dense in [("lower", lower), ("upper", upper)]:
+        for dtype in (np.float64, np.float32):
+            packed = values.astype(dtype)
+            T = weft.tensor(packed, shape=(4, 4), format=format)
+            assert T.dtype == dtype and T.nnz == 10 and np.shares_memory(np.asarray(T._values(False)), packed)
+            kernel = weft.compile(SPMV, M=T, x=x)
+            for factor in (1, 2):
+                assert np.array_equal(T.to_numpy(), factor * dense) and np.array_equal(kernel(M=T, x=x), factor * dense @ x)
+                assert np.array_equal(weft.evaluate(SPMV, M=T, x=x), factor * dense @ x)
+                packed *= 2
+    kept = weft.tensor(values, shape=(4, 4), format="lower", copy=True)
+    band = weft.tensor(np.arange(12.0), shape=(4, 4), format="band(1,1)", trusted=True)
+    values[0] = 70
+    assert kept[0, 0] == 1 and not kept._borrowed and band._dense() is None
+    simplex = weft.tensor(np.arange(10.0), shape=(3, 3, 3), format="(i,j,k) -> (i:d, j:d(..i+1), k:d(..j+1))")
+    assert simplex[2, 1, 0] == 5 and simplex[2, 2, 2] == 9 and simplex[0, 1, 0] == 0
+    for wrong, shape, format in [(values[:9], (4, 4), "lower"), (values, (3, 3), "lower"), (values, (4, 4, 4), "lower"),
+                                 (values, (4, 4), "ds"), (values, (4, 4), "bcsr(2,2)"), (values, (4, 4), "(i:d")]:
+        with pytest.raises(weft.InputError):
+            weft.tensor(wrong, shape=shape, format=format)
+
+
+def test_arrays_are_let_go_of():
+    for make in (blocks, diagonals):
+        M = make()
+        x = np.ones(M.shape[1])
+        kernel = weft.compile(SPMV, M=M, x=x)
+        kernel(M=M, x=x)
+        T = weft.tensor(M)
+        dead = [weakref.ref(M), weakref.ref(M.data)]
+        del M
+        gc.collect()
+        assert dead[0]() is None and dead[1]() is not None and T.to_numpy().any()
+        del T
+        gc.collect()
+        assert dead[1]() is None
+        for _ in range(50):
+            N = make()
+            assert np.array_equal(kernel(M=N, x=x), N.toarray() @ x)
