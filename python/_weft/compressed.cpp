@@ -106,7 +106,9 @@ void raise_defect(const CompressedView& view, const char* name, const Defect& de
 /// Values of a csr or csc one after the other, of a bsr by block, of a dia by diagonal. False where they are none.
 bool read_values(PyObject* array, CompressedView& view) {
   Line values;
-  const int dimensions = view.arrangement == Arrangement::blocks ? 3 : view.arrangement == Arrangement::diagonals ? 2 : 1;
+  const int dimensions = view.arrangement == Arrangement::blocks      ? 3
+                         : view.arrangement == Arrangement::diagonals ? 2
+                                                                      : 1;
   if (!read_line(array, false, values, dimensions) || values.integers) return false;
   view.values = values.data;
   view.value_count = values.count;
@@ -129,7 +131,8 @@ bool read_coordinates(PyObject* array, CompressedView& view) {
 CompressedRead read_diagonals(PyObject* matrix, const char* name, CompressedView& view, CompressedArrays& arrays) {
   arrays.crd = Ref::taken(PyObject_GetAttr(matrix, names().offsets));
   if (!arrays.crd) return CompressedRead::failed;
-  if (!read_values(arrays.values.get(), view) || !read_coordinates(arrays.crd.get(), view)) return CompressedRead::other;
+  if (!read_values(arrays.values.get(), view) || !read_coordinates(arrays.crd.get(), view))
+    return CompressedRead::other;
   view.nnz = view.crd_count;
   if (view.nnz == 0) view.block_columns = view.columns;
   if (view.value_count != view.stored()) {

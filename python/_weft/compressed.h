@@ -48,7 +48,8 @@ enum class CompressedRead {
   failed,  ///< with Python's error set
 };
 
-/// Reads the attributes data, indices, indptr and shape; of a dia data, offsets and shape. `name` is that of the operand.
+/// Reads the attributes data, indices, indptr and shape; of a dia data, offsets and shape. `name` is that of the
+/// operand.
 CompressedRead read_compressed(PyObject* matrix, Arrangement arrangement, const char* name, CompressedView& view,
                                CompressedArrays& arrays);
 

@@ -294,8 +294,8 @@ PyObject* packed(PyObject* self, PyObject* arguments) {
   });
   if (!all_well) return nullptr;
   if (weft_tensor_order(made.get()) != order)
-    return raise_input(nullptr, "a shape of %llu extents for a format of %u modes", static_cast<unsigned long long>(order),
-                       weft_tensor_order(made.get()));
+    return raise_input(nullptr, "a shape of %llu extents for a format of %u modes",
+                       static_cast<unsigned long long>(order), weft_tensor_order(made.get()));
   const Ref owners = copy ? Ref() : Ref::taken(PyTuple_Pack(1, array));
   return copy || owners ? make_tensor(std::move(made), Ref::shared(self), owners) : nullptr;
 }

@@ -18,7 +18,7 @@ struct KnownMatrix {
   TensorHandle tensor;   ///< borrows the arrays, or those of the sorted copy
   std::unique_ptr<const SortedCopy> sorted;
   std::shared_ptr<const DiagonalLevel> diagonals;  ///< of a dia; shared by those with its pattern
-  std::vector<std::byte> gathered;  ///< values that the sorted copy's tensor had first
+  std::vector<std::byte> gathered;                 ///< values that the sorted copy's tensor had first
 
   KnownMatrix() = default;
   ~KnownMatrix();

@@ -11,8 +11,8 @@ namespace weft_python {
 struct Line {
   const void* data = nullptr;
   std::uint64_t count = 0;
-  std::uint32_t bits = 0;  ///< of an element, 32 or 64
-  bool integers = false;   ///< else floating point
+  std::uint32_t bits = 0;                  ///< of an element, 32 or 64
+  bool integers = false;                   ///< else floating point
   std::array<std::uint64_t, 3> extents{};  ///< of as many dimensions as were asked for
 };
 
