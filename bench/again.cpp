@@ -42,7 +42,8 @@ std::vector<double> Again::values() const {
   return {stored.begin(), stored.end()};
 }
 
-Expected<std::unique_ptr<Again>> again(const Engine& engine, const std::string& text, const Tensors& operands, const CompileOptions& options) {
+Expected<std::unique_ptr<Again>> again(const Engine& engine, const std::string& text, const Tensors& operands,
+                                       const CompileOptions& options) {
   auto kernel = engine.compile(text, operands, options);
   if (!kernel) return std::unexpected(kernel.error());
   auto made = std::make_unique<Again>();

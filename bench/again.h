@@ -27,7 +27,8 @@ struct Again {
 };
 
 /// Compiled, and run once. Errors as of compile() and run().
-Expected<std::unique_ptr<Again>> again(const Engine& engine, const std::string& text, const Tensors& operands, const CompileOptions& options);
+Expected<std::unique_ptr<Again>> again(const Engine& engine, const std::string& text, const Tensors& operands,
+                                       const CompileOptions& options);
 
 /// All of them in turn; the first error, if there is one.
 Expected<std::vector<double>> in_turn(const std::vector<std::unique_ptr<Again>>& kernels, double seconds);

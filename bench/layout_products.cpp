@@ -113,7 +113,8 @@ Expected<void> measure_tensors(const Engine& engine, Data& data, const std::vect
     const auto timings = in_turn(kernels, 2);
     if (!timings) return std::unexpected(timings.error());
     for (std::size_t n = 0; n < kernels.size(); ++n)
-      fmt::print("{:<18} {:<38} {:9.3f} {:6.2f} {}\n", name, tensor_layouts[n].first, (*timings)[n], timings->front() / (*timings)[n], before[n]);
+      fmt::print("{:<18} {:<38} {:9.3f} {:6.2f} {}\n", name, tensor_layouts[n].first, (*timings)[n], timings->front() / (*timings)[n],
+                 before[n]);
     std::fflush(stdout);
     data.drop_all();
   }

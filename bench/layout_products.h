@@ -1,4 +1,4 @@
-// Products of two operands in layouts: of sparse matrices in every pair of them, of tensors and a matrix, and what is needed before a kernel.
+// Products of two operands in layouts: of sparse matrices in every pair of them, of tensors and a matrix with what comes before the kernel.
 #pragma once
 
 #include <string>

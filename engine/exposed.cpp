@@ -410,9 +410,10 @@ Expected<std::optional<std::string>> ExposedOperands::take(const Exposure& expos
     const BoundArrays now = arrays_of(tensor);
     const auto known = known_.find(declared.name);
     const bool changes = host.changing.contains(declared.name);
-    if (known != known_.end() && now.values != 0 && !changes && read_.contains(declared.name)) {
+    if (known != known_.end() && now.values != 0 && read_.contains(declared.name)) {
       const Known& before = known->second;
-      if (before.pattern == now.pattern && before.values == now.values && before.version == now.version) continue;
+      const bool current = changes ? before.as_given : before.version == now.version;  // the same memory, or a copy of what it holds
+      if (before.pattern == now.pattern && before.values == now.values && current) continue;
     }
     const Tensor spare = known == known_.end() || !known->second.padded ? Tensor() : known->second.stored;
     auto read = read_operand(exposure, operand, tensor, changes, resources, spare);

@@ -129,7 +129,11 @@ struct Pipeline::State {
   std::atomic<std::uint64_t> fallbacks{0};
 
   State(EngineOptions chosen, Jit jit)
-      : options(std::move(chosen)), disk(disk_cache(options)), book(std::make_shared<ProofBook>(disk)), plans(options, disk), kernels(options, std::move(jit), disk) {}
+      : options(std::move(chosen)),
+        disk(disk_cache(options)),
+        book(std::make_shared<ProofBook>(disk)),
+        plans(options, disk),
+        kernels(options, std::move(jit), disk) {}
 };
 
 Expected<Pipeline> Pipeline::create(EngineOptions options) {

@@ -98,8 +98,9 @@ Expected<std::string> cache_text(const CommandOptions& options) {
   if (options.json) return cache_json(status);
   if (action == "clear") return fmt::format("{}: {} entries removed\n", status.path, removed);
   if (!status.refused.empty()) return fmt::format("{}\nnot used: {}\n", status.path, status.refused);
-  std::string text = fmt::format("{}\n{} entries ({} plans, {} kernels, {} proofs), {}, at most {}\n", status.path, status.entries,
-                                 status.plans, status.entries - status.plans - status.proofs, status.proofs, human_bytes(status.bytes), human_bytes(status.cap));
+  std::string text =
+      fmt::format("{}\n{} entries ({} plans, {} kernels, {} proofs), {}, at most {}\n", status.path, status.entries, status.plans,
+                  status.entries - status.plans - status.proofs, status.proofs, human_bytes(status.bytes), human_bytes(status.cap));
   if (status.unfinished > 0)
     text += fmt::format("{} unfinished: being written, or left by a process that died; such go after an hour\n", status.unfinished);
   return text;

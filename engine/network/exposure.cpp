@@ -594,7 +594,9 @@ std::optional<Format> Exposure::computed_in(TensorId result) const {
 }
 
 std::optional<std::uint32_t> slots_of_fibers(const Layout& layout) {
-  const auto is_singleton = [&](std::size_t level) { return level < layout.levels.size() && layout.levels[level].kind == LevelKind::singleton; };
+  const auto is_singleton = [&](std::size_t level) {
+    return level < layout.levels.size() && layout.levels[level].kind == LevelKind::singleton;
+  };
   const auto slots = std::ranges::find_if(layout.levels, [](const LayoutLevel& level) { return !level.value; });
   const auto level = static_cast<std::size_t>(slots - layout.levels.begin());
   if (!is_singleton(level + 1) || is_singleton(level + 2) || !layout.free.empty()) return std::nullopt;
