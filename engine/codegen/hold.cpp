@@ -3,6 +3,7 @@
 
 #include "engine/codegen/arithmetic.h"
 #include "engine/codegen/generate.h"
+#include "engine/loop/short_fiber.h"
 
 namespace weft {
 

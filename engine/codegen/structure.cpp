@@ -378,7 +378,7 @@ bool is_blocked_row(const Program& program, loop::StorageId storage) {
 }
 
 bool is_written_out(const Program& program, const For& each) {
-  return !is_vector_loop(program, each) && parts_of(program, each) <= written_parts;
+  return !is_vector_loop(program, each) && !goes_over_one_entry(program, each) && parts_of(program, each) <= written_parts;
 }
 
 bool is_register_tile(const Program& program, loop::StorageId storage) {

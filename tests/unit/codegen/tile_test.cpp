@@ -54,6 +54,34 @@ TEST_CASE("a workspace over loops that are written out is in registers") {
   CHECK(needs_memory(blocked(2, 2, 200)));
 }
 
+TEST_CASE("a loop over one entry tells no coordinate: what is read there is in memory") {
+  const auto read_at = [](const std::string& fact) {
+    const auto program = loop::parse(R"(program read
+  index  j, k, r, i
+  input  C : f64 {dense, dense}                              access C[k,r]
+  input  B : f64 {dense, dense}                              access B[j,r]
+  input  T : f64 {dense, compressed<32,32>, )" + fact + R"(}   access T[j,i,k]
+  output A : f64 {dense, dense}                              access A[i,r]
+  fact   extent(k) = 5
+  fact   extent(r) = 2
+  for j: locate B, locate T
+    with t[k,r] : f64 {dense, dense}
+      for k: locate C, insert t
+        for r: locate C, locate B, insert t @vector
+          t += C * B
+      for i: drive T, insert A
+        for k: drive T, locate t
+          for r: locate t, insert A         @vector
+            A += T * t
+)");
+    REQUIRE_MESSAGE(program.has_value(), program.error().message);
+    return *program;
+  };
+  const loop::Program one = read_at("singleton<32>");
+  CHECK_FALSE(is_register_tile(one, tile_of(one)));
+  CHECK(llvm_text(one, test::host_with_bits(512), {}).has_value());
+}
+
 TEST_CASE("the loops of a block leave nothing but vectors") {
   const auto code = llvm_text(blocked(3, 3, 16), test::host_with_bits(512), {});
   REQUIRE_MESSAGE(code.has_value(), code.error().message);
