@@ -290,7 +290,7 @@ void Generator::load_values(const loop::Block& statements, Scope& scope) {
 llvm::Value* Generator::scalar_value(loop::AccessId access, const Scope& scope) {
   if (scope.values[access]) return scope.values[access];
   const StorageCode& storage = storage_of(access);
-  if (const std::vector<Slot>& held = scope.held[storage.id]; !held.empty()) return emit_->get(held.front());
+  if (const std::vector<Slot>& held = scope.held[storage.id]; !held.empty()) return emit_->get(held_scalar(access, scope));
   return emit_->load(storage.type, value_address(*emit_, storage, scope.cursors[access].begin),
                      scalar_bytes(storage.storage->scalar));
 }
@@ -345,13 +345,13 @@ void Generator::add_product(const loop::Accumulate& sum, const Scope& scope) {
   const unsigned bytes = scalar_bytes(target.storage->scalar);
   llvm::Value* place = held.empty() ? value_address(*emit_, target, scope.cursors[sum.target].begin) : nullptr;
   const auto load = [&] { return emit_->load(target.type, place, bytes); };
-  const auto old = [&] { return place ? held_before(target, target.type, load) : emit_->get(held.front()); };
+  const auto old = [&] { return place ? held_before(target, target.type, load) : emit_->get(held_scalar(sum.target, scope)); };
   llvm::Value* whole = scope.fresh[target.id] ? multiply(product, factor) : multiply_add(product, factor, convert(old(), type));
   llvm::Value* added = convert(whole, target.type);
   if (place)
     emit_->store(added, place, bytes);
   else
-    emit_->set(held.front(), added);
+    emit_->set(held_scalar(sum.target, scope), added);
   if (scope.flags[target.id].place()) emit_->set(scope.flags[target.id], emit_->ir().getTrue());
 }
 

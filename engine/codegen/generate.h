@@ -243,6 +243,8 @@ class Generator {
   class LongSum;
 
   // hold.cpp
+  void for_scalars(const Hold& hold, llvm::function_ref<void(llvm::Value* position)> each, const Scope& scope);
+  Slot held_scalar(loop::AccessId access, const Scope& scope) const;
   void hold(const Hold& hold, bool from_zero, Scope& scope);
   void release(const Hold& hold, bool from_zero, const Scope& scope);
   void load_steady_rows(const loop::For& each, Scope& scope);

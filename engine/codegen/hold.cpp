@@ -19,11 +19,30 @@ static llvm::Value* first_of_row(Emitter& emit, const StorageCode& storage, llvm
   return row.stride ? position : emit.mul(position, row.extent);
 }
 
+/// The positions of a row whose elements are scalars.
+void Generator::for_scalars(const Hold& hold, llvm::function_ref<void(llvm::Value* position)> each, const Scope& scope) {
+  llvm::Value* first = first_of_row(*emit_, storage_of(hold.access), scope.cursors[hold.access].begin);
+  for (std::uint64_t n = 0; n < *known_extent(program_, *hold.row); ++n) each(emit_->add(first, emit_->constant(n)));
+}
+
+/// Of those, the one at the coordinate of the row, which a written loop tells; else the only one.
+Slot Generator::held_scalar(loop::AccessId access, const Scope& scope) const {
+  const std::vector<Slot>& held = scope.held[storage_of(access).id];
+  if (held.size() == 1) return held.front();
+  return held[llvm::cast<llvm::ConstantInt>(scope.coordinates[program_.accesses[access].indices.back()])->getZExtValue()];
+}
+
 /// Where iterations may be skipped, the sum starts from zero and memory is touched only if something was added.
 void Generator::hold(const Hold& hold, bool from_zero, Scope& scope) {
   const StorageCode& storage = storage_of(hold.access);
   llvm::Value* position = scope.cursors[hold.access].begin;
   std::vector<Slot>& held = scope.held[storage.id];
+  if (hold.scalars) {
+    for_scalars(hold, [&](llvm::Value* place) {
+      held.push_back(emit_->slot(emit_->load(storage.type, value_address(*emit_, storage, place), scalar_bytes(storage.storage->scalar))));
+    }, scope);
+    return;
+  }
   if (hold.row) {
     held = row_from_memory(storage, *hold.row, first_of_row(*emit_, storage, position));
     return;
@@ -38,6 +57,13 @@ void Generator::release(const Hold& hold, bool from_zero, const Scope& scope) {
   const StorageCode& storage = storage_of(hold.access);
   llvm::Value* position = scope.cursors[hold.access].begin;
   const std::vector<Slot>& held = scope.held[storage.id];
+  if (hold.scalars) {
+    std::size_t n = 0;
+    for_scalars(hold, [&](llvm::Value* place) {
+      emit_->store(emit_->get(held[n++]), value_address(*emit_, storage, place), scalar_bytes(storage.storage->scalar));
+    }, scope);
+    return;
+  }
   if (hold.row) {
     row_to_memory(storage, *hold.row, first_of_row(*emit_, storage, position), held);
     return;

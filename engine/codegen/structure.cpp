@@ -91,13 +91,23 @@ bool touches_only_in_vector_loops(const Program& program, loop::StorageId storag
   });
 }
 
-/// The index of the unrolled vector loops that bind the last level of `access` inside the block, if these are the only
-/// steps on it and they all agree.
+/// Products of scalars, within loops that are written out or none.
+bool has_scalars_alone(const Program& program, const Block& block) {
+  return std::ranges::all_of(block, [&](const Statement& statement) {
+    const auto* inner = std::get_if<For>(&statement.node);
+    return inner ? !is_vector_loop(program, *inner) && joined_loops(program, *inner).empty() && has_scalars_alone(program, inner->body)
+                 : std::holds_alternative<Accumulate>(statement.node);
+  });
+}
+
+/// The index of the unrolled vector loops, or of loops that are written out, that bind the last level of `access` inside the block, if
+/// these are the only steps on it and they all agree.
 struct RowSearch {
   const Program& program;
   loop::AccessId access;
-  std::optional<loop::IndexId> row;
+  std::optional<loop::IndexId> row = {};
   bool possible = true;
+  bool scalars = false;
 
   void visit(const Block& block) {
     for (const Statement& statement : block)
@@ -113,12 +123,14 @@ struct RowSearch {
   void visit(const For& each) {
     const std::uint32_t steps = steps_on(each, access);
     if (steps > 0) {
-      const bool fits = steps == 1 && is_vector_loop(program, each) && is_unrolled(program, each.index) &&
-                        program.accesses[access].indices.back() == each.index && (!row || *row == each.index);
+      const bool written = is_written_out(program, each) && joined_loops(program, each).empty() && has_scalars_alone(program, each.body);
+      const bool fits = steps == 1 && (written || (is_vector_loop(program, each) && is_unrolled(program, each.index))) &&
+                        program.accesses[access].indices.back() == each.index && (!row || (*row == each.index && scalars == written));
       if (fits)
         row = each.index;
       else
         possible = false;
+      scalars = written;
     }
     visit(each.body);
   }
@@ -416,11 +428,12 @@ std::vector<Hold> holds(const Program& program, const For& each, const Depths& d
       found.push_back({target, std::nullopt});
     } else if (depths[target] + 1 == storage.levels.size() && !storage.levels.back().strided &&
                is_dense(storage.levels.back().kind)) {
-      RowSearch search{program, target, std::nullopt};
+      RowSearch search{program, target};
       search.visit(each);
       // A row costs its loads and stores even if nothing is added to it, so it is held only where something always is.
-      if (search.possible && search.row && !is_vector_loop(program, each) && !may_skip(program, each, depths))
-        found.push_back({target, search.row});
+      const bool around = search.row && *search.row != each.index && !is_vector_loop(program, each);
+      if (search.possible && around && !may_skip(program, each, depths))
+        found.push_back({target, search.row, search.scalars});
     }
   }
   return found;

@@ -27,10 +27,11 @@ constexpr std::uint64_t blocked_elements = 512;
 using Depths = std::vector<std::uint32_t>;
 
 /// A target that a loop accumulates into without binding any of its levels but, at most, the last one in an unrolled
-/// vector loop: it is added up in registers across the loop.
+/// vector loop, or one that is written out: it is added up in registers across the loop.
 struct Hold {
   loop::AccessId access = 0;
   std::optional<loop::IndexId> row;  ///< the index of the vector loops inside; none: the target is one scalar
+  bool scalars = false;              ///< loops over that index are written out instead, each element a scalar
   bool operator==(const Hold&) const = default;
 };
 

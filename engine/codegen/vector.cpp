@@ -282,7 +282,7 @@ void Generator::add_to_target(loop::AccessId target, llvm::Value* value, const S
   llvm::Value* old = scalar_value(target, scope);
   llvm::Value* added = convert(arithmetic::add(emit_->ir(), convert(old, value->getType()), value), storage.type);
   if (const std::vector<Slot>& held = scope.held[storage.id]; !held.empty())
-    emit_->set(held.front(), added);
+    emit_->set(held_scalar(target, scope), added);
   else
     emit_->store(added, value_address(*emit_, storage, scope.cursors[target].begin),
                  scalar_bytes(storage.storage->scalar));
@@ -416,7 +416,7 @@ void Generator::finish_reduction(const VectorSum& sum, const Scope& scope) {
   if (emit_->strict()) {
     llvm::Value* total = convert(emit_->get(sum.partial[0]), target.type);
     if (const std::vector<Slot>& held = scope.held[target.id]; !held.empty())
-      emit_->set(held.front(), total);
+      emit_->set(held_scalar(sum.sum->target, scope), total);
     else
       emit_->store(total, value_address(*emit_, target, scope.cursors[sum.sum->target].begin),
                    scalar_bytes(target.storage->scalar));

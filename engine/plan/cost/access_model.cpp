@@ -108,6 +108,28 @@ IndexSet AccessModel::dense_below() const {
   return block;
 }
 
+bool AccessModel::has_one_entry(std::size_t level) const {
+  const auto in_chain = [](LevelKind kind) { return begins_chain(kind) || is_per_parent(kind); };
+  return level > 0 && is_per_parent(levels_[level].kind) && !in_chain(levels_[level - 1].kind);
+}
+
+IndexSet AccessModel::one_entry() const {
+  IndexSet found = 0;
+  for (std::size_t level = 0; sparse_ && !follows_ && level < levels_.size(); ++level) {
+    if (has_one_entry(level)) found |= one_index(levels_[level].index);
+  }
+  return found;
+}
+
+IndexSet AccessModel::straight_below() const {
+  if (!sparse_ || follows_) return dense_below();
+  IndexSet found = 0;
+  for (std::size_t level = levels_.size(); level > 0 && (weft::is_dense(levels_[level - 1].kind) || has_one_entry(level - 1)); --level) {
+    if (weft::is_dense(levels_[level - 1].kind)) found |= one_index(levels_[level - 1].index);
+  }
+  return found;
+}
+
 double AccessModel::reached_share(IndexSet block, std::uint64_t way_bytes, double line_bytes) const {
   if (intermediate_) return 1;
   std::uint64_t distance = static_cast<std::uint64_t>(scalar_bytes_);  // its low bits count, so that it may overflow

@@ -24,6 +24,7 @@ struct LevelStep {
   bool direct = false;
   BoundState state = 0;  ///< once it is bound
   LevelKind kind = LevelKind::compressed;  ///< of a sparse level
+  bool one_entry = false;  ///< a singleton below a level of another kind: each of its positions has one, over which there is no loop
 
   /// A coordinate is found without a search.
   bool is_table() const { return sparse && has_gaps(kind); }
@@ -67,6 +68,10 @@ class AccessModel {
   /// The indices below which all levels are dense, of an operand those of the dense levels below its last sparse one: B[i,j,r,c] of blocks
   /// of 3 x 3 has r and c. Empty for a sparse layout that follows the loops.
   IndexSet dense_below() const;
+  /// Of an operand the indices of levels with one entry at each position, and those of dense levels below which there are only dense ones
+  /// and such: of B[i,slot,r,j] as sell(8) has it j, and r.
+  IndexSet one_entry() const;
+  IndexSet straight_below() const;
   /// Share of a cache in which a block over these indices of a dense array may lie: rows that are a multiple of a large
   /// power of two apart meet in few of its sets. `way_bytes`, a power of two, is what the cache holds in one way. 1 for
   /// an intermediate, whose layout follows its loops.
@@ -97,6 +102,7 @@ class AccessModel {
   static constexpr double most_remembered = 250;  // entries; 400 were, but between loops with branches of their own fewer are
 
   double ratio(BoundState below, BoundState above) const;
+  bool has_one_entry(std::size_t level) const;
   double ends_in_levels(std::size_t level, ModeSet modes) const;
   double ends_in_any_order(ModeSet modes) const;
   double positions_of(BoundState modes) const;
@@ -145,7 +151,7 @@ void AccessModel::for_each_step(BoundState from, BoundState to, const Visit& vis
   if (!follows_) {
     for (BoundState level = from; level < to; ++level) {
       const LevelKind kind = levels_[level].kind;
-      visit(LevelStep{ratio(level + 1, level), sparse_ && is_sparse(kind), level == from, level + 1, kind});
+      visit(LevelStep{ratio(level + 1, level), sparse_ && is_sparse(kind), level == from, level + 1, kind, has_one_entry(level)});
     }
     return;
   }

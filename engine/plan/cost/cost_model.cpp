@@ -210,6 +210,7 @@ CostModel::Advance CostModel::advance(Outside outside, IndexId index, StatementR
     for (const AdvancedAccess& access : loop.advanced) {
       if (writers[access.factor] >= range.first && writers[access.factor] < number) continue;
       if (access.drives) {
+        all.one_entry = participants.empty() && access.one_entry;
         participants.push_back({{static_cast<std::uint32_t>(number), access.factor, true, false},
                                 access.length,
                                 access.table,
@@ -307,7 +308,10 @@ LoopPrice CostModel::priced(Outside outside, IndexId index, StatementRange range
   const bool written_out = range.first == range.last && participants.empty() && loops.front()->written_out;
   double ns = waits ? waiting_ns(outside, index, range) : unrolled || written_out ? 0 : machine.loop_entry;
   double steps = extent(index);
-  if (!participants.empty()) {
+  if (all.one_entry) {
+    ns = 0;
+    steps = 1;
+  } else if (!participants.empty()) {
     ns += entering_ns(all, outside.root());
     const CoIteration co_iteration = given != nullptr ? given_co_iteration(machine, participants, given->parts)
                                                       : cheapest_co_iteration(machine, participants);

@@ -226,6 +226,7 @@ class CostModel {
     double late_density = 1;
     double late_ns = 0;
     double tables = 0;
+    bool one_entry = false;   // the only driver has one entry at each position: there is no loop
     double ends = 0;          // loop-exit mispredicts, of fibers that others filter: of the loop, and of every search
     JoinSet outside = 0;      // what filters outside the loop, and what the first level, or all levels, that it binds add to that
     JoinSet added_first = 0;

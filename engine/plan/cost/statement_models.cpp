@@ -169,6 +169,12 @@ void StatementModels::describe_dense_loops(Statement& statement) const {
   for (const IndexId index : members(statement.dense_below)) {
     if (extent(index) <= few_iterations) statement.few |= one_index(index);
   }
+  for (const auto& factor : statement.factors) statement.single |= factor->one_entry();
+  for (const auto& factor : statement.factors) statement.single &= ~(factor->indices() & ~factor->dense_below() & ~factor->one_entry());
+  for (const IndexId index : members(statement.single != 0 ? statement.indices : 0)) {
+    const auto straight = [&](const auto& factor) { return !contains(factor->indices() & ~factor->straight_below(), index); };
+    if (extent(index) <= few_iterations && std::ranges::all_of(statement.factors, straight)) statement.lanes |= one_index(index);
+  }
 }
 
 double StatementModels::combinations(IndexSet indices) const {
@@ -315,6 +321,7 @@ AdvancedAccess StatementModels::advance(std::uint32_t number, std::size_t factor
       one.drives = true;
       one.table = step.is_table() ? Table::one_mode : table_of(statement.keys[factor] & ~bound);
       one.kind = step.kind;
+      one.one_entry = step.one_entry;
       one.length = step.length;
       one.direct = extent(index) > 0 ? std::min(1.0, step.length / extent(index)) : 0;
     } else {
@@ -322,7 +329,7 @@ AdvancedAccess StatementModels::advance(std::uint32_t number, std::size_t factor
                                      : search_ns(options_.machine, step.length);
     }
   });
-  if (one.drives && one.table == Table::none && !statement.ends_alone(access, bound)) one.ends = unforeseen_end(one.length);
+  if (one.drives && !one.one_entry && one.table == Table::none && !statement.ends_alone(access, bound)) one.ends = unforeseen_end(one.length);
   const double all = outer_density > 0 ? inner_density / outer_density : 0;
   one.late_density = one.direct > 0 ? all / one.direct : 0;
   one.first = filtering_modes(number, factor, first);
@@ -337,7 +344,8 @@ void StatementModels::describe_loop(std::uint32_t number, IndexSet bound, IndexI
   made.outside = before.filters;
   const bool whole = (statement.indices & ~inside) == 0;
   made.innermost = whole;
-  made.written_out = contains(statement.few, index) && statement.is_written_out(statement.indices & ~bound);
+  made.written_out = (contains(statement.few, index) && statement.is_written_out(statement.indices & ~bound)) ||
+                     (contains(statement.lanes, index) && !whole && (statement.indices & ~inside & ~statement.single) == 0);
   made.vector = whole && !contains(statement.keyed, index) && !(options_.strict_fp && statement.sums(index));
 
   std::size_t advanced = 0;

@@ -43,6 +43,7 @@ struct AdvancedAccess {
   bool drives = false;      ///< the first of these levels is sparse
   Table table = Table::none;
   LevelKind kind = LevelKind::compressed;  ///< of the first of these levels, of an operand
+  bool one_entry = false;   ///< that level has one entry at each position
   double length = 0;        ///< of its fibers, in the mean
   double direct = 1;        ///< share of the loop's extent that the first of these levels lets through
   double late_density = 1;  ///< what the levels behind it let through of that
@@ -141,6 +142,8 @@ class StatementModels {
     IndexSet blocks = 0;          // of a dense target, those that no sparse factor has: products of two rows over them may wait
     IndexSet dense_below = 0;     // all levels of all accesses are dense, from these on
     IndexSet few = 0;             // of those the ones of a few coordinates, over which loops are written out
+    IndexSet single = 0;          // found as the one entry at a position, and dense in all other accesses: over these there are no loops
+    IndexSet lanes = 0;           // of a few coordinates, and below their levels there are only dense ones and such
     IndexSet keyed = 0;           // of a sparse intermediate that it writes: what sparse factors restrict
     std::shared_ptr<const ProductEstimate> product;  // and what flows into it
     bool inside_only = false;         // it is a workspace of a nest, with a key there

@@ -153,4 +153,24 @@ TEST_CASE("the loop that forgets what it reads") {
   CHECK(last(with_body(fill + "    for j: drive w.1, locate w.2, insert y\n      y += w.1 * w.2\n")) == nullptr);
 }
 
+TEST_CASE("elements of a row over a few coordinates are held as scalars across the loops around it") {
+  const auto lanes = [](const std::string& extent, const std::string& last, const std::string& body) {
+    return program_of("program sell\n  index  i, s, r, j\n  input  B : f64 {dense, compressed<32,32>, dense, " + last +
+                      "}   access B[i,s,r,j]\n  input  x : f64 {dense}   access x[j]\n  output y : f64 {dense, dense}   access y[i,r]\n" +
+                      extent + "  for i: locate B, insert y @parallel(y: owner)\n    for s: drive B\n      for r: locate B, insert y\n" + body);
+  };
+  const std::string scalar = "        for j: drive B, locate x\n          y += B * x\n";
+  const std::string four = "  fact   extent(r) = 4\n";
+  const Program sell = lanes(four, "singleton<32>", scalar);
+  const Depths depths = {1, 0, 1};
+  CHECK(holds(sell, loop_at(sell, {0, 0}), depths) == std::vector<Hold>{{2, 2, true}});
+  // Of more elements than are written out, over fibers that are loops, and under vectors each element is summed for itself.
+  const Program many = lanes("  fact   extent(r) = 9\n", "singleton<32>", scalar);
+  CHECK(holds(many, loop_at(many, {0, 0}), depths).empty());
+  const Program fibers = lanes(four, "compressed<32,32>", scalar);
+  CHECK(holds(fibers, loop_at(fibers, {0, 0}), depths).empty());
+  const Program vectors = lanes(four + "  fact   extent(j) = 8\n", "dense", "        for j: locate B, locate x @vector\n          y += B * x\n");
+  CHECK(holds(vectors, loop_at(vectors, {0, 0}), depths).empty());
+}
+
 }  // namespace structure_test

@@ -152,4 +152,15 @@ TEST_CASE("a tile of vectors over what the target lacks is added up after the lo
   CHECK(ns(8) < Machine{}.vector_sum);
 }
 
+TEST_CASE("where a position has one entry there is no loop, and lanes of a few coordinates around it are written out") {
+  // y[i,r] += B[i,s,r,j] * x[j], as sell(8) has it, and with fibers of one entry each.
+  const auto ns = [](const std::string& kinds, char index, const std::string& outside_of, std::uint64_t lanes) {
+    const Made made(problem("B:isrj:" + kinds + ":5000 x:j -> ir", {{'i', 100}, {'s', 10}, {'r', lanes}, {'j', 1000}}), flat_tree(2));
+    const Outside outside = made.inside(made.model(), outside_of, {0, 0});
+    return made.model().price(outside, made.id(index), {0, 0}, 0).ns;
+  };
+  CHECK(ns("dsdq", 'j', "isr", 8) < ns("dsds", 'j', "isr", 8));
+  CHECK(ns("dsdq", 'r', "is", 8) / 8 < ns("dsdq", 'r', "is", 9) / 9 - Machine{}.range_step / 2);
+}
+
 }  // namespace batches_price_test
