@@ -145,7 +145,7 @@ TEST_CASE("hosts have layouts chosen, for matrices like those they compile for")
 
 TEST_CASE("slots that are walked one by one are read through a plain copy where the calls pay for it") {
   const Tensor matrix = blocks(6000, 3);
-  const Tensor given = *convert(matrix, *parse_format("sell(8)"), Resources(), "B");
+  const Tensor given = *convert(matrix, *parse_format("sell(16)"), Resources(), "B");
   const Tensor x = vector(6000, 2);
   const Evaluated plain = evaluated(matrix, x, 1, false);
   const auto says = [](const Evaluated& one) { return one.explanation.find("B is read through a plain copy") != std::string::npos; };
@@ -155,7 +155,9 @@ TEST_CASE("slots that are walked one by one are read through a plain copy where 
   const Evaluated once = evaluated(given, x, 1, false);
   CHECK(!says(once));
   CHECK(once.y == plain.y);
-  CHECK(!says(evaluated(matrix, x, 1e6, false, {{"B", *parse_format("sell(8)")}})));
+  CHECK(!says(evaluated(matrix, x, 1e6, false, {{"B", *parse_format("sell(16)")}})));
+  // Eight rows side by side are written out, and take no longer than rows one by one.
+  CHECK(!says(evaluated(*convert(matrix, *parse_format("sell(8)"), Resources(), "B"), x, 1e6, false)));
 }
 
 TEST_CASE("a sparse vector is made dense where that is cheaper than to look it up") {
