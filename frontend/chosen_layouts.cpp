@@ -48,8 +48,8 @@ bool is_worth_a_look(const OperandFacts& operand, const Prepared& plain, double 
   return calls * plain.plan.cost.ns > std::max(least_ns, conversion_ns(operand, machine));
 }
 
-/// The fullest groups of rows or columns, and the largest full blocks: the former gather least, the latter store least. And the strips
-/// of diagonals of the fewest vectors, a coordinate counted as one.
+/// The groups of rows, and the blocks of several columns, that take least for the places they have: the former gather least, the latter
+/// store least. And the strips of diagonals of the fewest vectors, a coordinate counted as one.
 std::vector<BlockFill> best_blocks(std::vector<BlockFill> fills) {
   constexpr double lanes = 8;
   std::vector<BlockFill> strips;
@@ -57,8 +57,9 @@ std::vector<BlockFill> best_blocks(std::vector<BlockFill> fills) {
                        [](const BlockFill& each) { return each.diagonal && each.fill >= least_strip_fill; });
   const auto vectors = [](const BlockFill& each) { return (1 + lanes / static_cast<double>(each.rows)) / each.fill; };
   std::erase_if(fills, [](const BlockFill& each) { return each.diagonal || each.fill < least_group_fill; });
-  const auto places = [](const BlockFill& each) { return each.fill * each.fill * static_cast<double>(each.rows * each.columns); };
-  std::ranges::sort(fills, std::greater<>(), places);
+  // A coordinate, and what belongs to a block as a whole, takes as long as some four places.
+  const auto time = [](const BlockFill& each) { return (1 + 4.5 / static_cast<double>(each.rows * each.columns)) / each.fill; };
+  std::ranges::sort(fills, {}, time);
   std::vector<BlockFill> chosen;
   const auto take = [&](bool groups, double fill) {
     const auto found = std::ranges::find_if(
