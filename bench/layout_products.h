@@ -9,8 +9,8 @@
 
 namespace weft::bench {
 
-/// A line per layout of A, a column per layout of B, in milliseconds: a tenth of 512 x 512 entries each, drawn; "products" among the filters.
-/// All are compared with ==.
+/// A line per layout of A, a column per layout of B, in milliseconds: a tenth of 512 x 512 entries each, drawn; "products" among the
+/// filters. All are compared with ==.
 Expected<void> measure_products(const Engine& engine, const std::vector<std::string>& filters);
 
 /// `Y(i,j,r) = T(i,j,k) * M(k,r)` with Y at positions of its own, T in layouts, and milliseconds of planning, generating and emitting.

@@ -193,6 +193,8 @@ class Generator {
                         std::span<const Finger> fingers, const Scope& scope);
   void iterate(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest,
                std::span<const Finger> fingers, const Scope& scope);
+  void iteration(const loop::For& each, const loop::Block& body, std::span<const loop::Step> rest, std::span<const Finger> fingers,
+                 const Scope& scope);
   void dense_loop(const loop::For& each, std::span<const loop::Step> rest, std::span<const Finger> fingers,
                   const Scope& scope, bool cut);
   void step_one_driver(const loop::For& each, const Driver& driver, llvm::Value* position,

@@ -192,6 +192,18 @@ bool Generator::has_running_loop(const loop::Block& statements) const {
   });
 }
 
+/// One iteration, whose coordinate and driver are bound: what else its steps bind, then its body.
+void Generator::iteration(const loop::For& each, const loop::Block& body, std::span<const loop::Step> rest, std::span<const Finger> fingers,
+                          const Scope& scope) {
+  bind(rest, scope, fingers, &body, [&](const Scope& found) {
+    Scope loaded = found;
+    load_values(body, loaded);
+    count(each, emit_->constant(1));
+    begin_rows(each, loaded);
+    block(body, loaded);
+  });
+}
+
 void Generator::dense_loop(const loop::For& each, std::span<const loop::Step> rest, std::span<const Finger> fingers,
                            const Scope& scope, bool cut) {
   if (const auto known = known_extent(program_, each.index);
@@ -208,13 +220,7 @@ void Generator::dense_loop(const loop::For& each, std::span<const loop::Step> re
   const auto step = [&](llvm::Value* now, const Scope& outside) {
     Scope here = outside;
     here.coordinates[each.index] = now;
-    bind(rest, here, fingers, &each.body, [&](const Scope& found) {
-      Scope loaded = found;
-      load_values(each.body, loaded);
-      count(each, emit_->constant(1));
-      begin_rows(each, loaded);
-      block(each.body, loaded);
-    });
+    iteration(each, each.body, rest, fingers, here);
   };
   std::vector<Scope> sums;
   if (!batch && sums_short_fibers(each, rest, scope)) sums = independent_sums(each, reduction_sums, scope);
@@ -328,13 +334,7 @@ void Generator::step_one_driver(const loop::For& each, const Driver& driver, llv
   const bool foresees = !driver.list && !skips_gaps(driver, scope) && !is_baked(storage_of(driver.access), {position, position});
   if (foresees && !options_.symbolic) prefetch(each, driver, position, rest, scope);
   const loop::Block& body = walked_body(each);
-  bind(rest, here, fingers, &body, [&](const Scope& found) {
-    Scope loaded = found;
-    load_values(body, loaded);
-    count(each, emit_->constant(1));
-    begin_rows(each, loaded);
-    block(body, loaded);
-  });
+  iteration(each, body, rest, fingers, here);
   if (const auto found = forgetting_.find(&each); found != forgetting_.end())
     forget(found->second, here.cursors[driver.access].begin);
   llvm::Value* run = here.cursors[driver.access].end;

@@ -157,7 +157,8 @@ TEST_CASE("elements of a row over a few coordinates are held as scalars across t
   const auto lanes = [](const std::string& extent, const std::string& last, const std::string& body) {
     return program_of("program sell\n  index  i, s, r, j\n  input  B : f64 {dense, compressed<32,32>, dense, " + last +
                       "}   access B[i,s,r,j]\n  input  x : f64 {dense}   access x[j]\n  output y : f64 {dense, dense}   access y[i,r]\n" +
-                      extent + "  for i: locate B, insert y @parallel(y: owner)\n    for s: drive B\n      for r: locate B, insert y\n" + body);
+                      extent + "  for i: locate B, insert y @parallel(y: owner)\n    for s: drive B\n      for r: locate B, insert y\n" +
+                      body);
   };
   const std::string scalar = "        for j: drive B, locate x\n          y += B * x\n";
   const std::string four = "  fact   extent(r) = 4\n";
@@ -169,7 +170,8 @@ TEST_CASE("elements of a row over a few coordinates are held as scalars across t
   CHECK(holds(many, loop_at(many, {0, 0}), depths).empty());
   const Program fibers = lanes(four, "compressed<32,32>", scalar);
   CHECK(holds(fibers, loop_at(fibers, {0, 0}), depths).empty());
-  const Program vectors = lanes(four + "  fact   extent(j) = 8\n", "dense", "        for j: locate B, locate x @vector\n          y += B * x\n");
+  const Program vectors =
+      lanes(four + "  fact   extent(j) = 8\n", "dense", "        for j: locate B, locate x @vector\n          y += B * x\n");
   CHECK(holds(vectors, loop_at(vectors, {0, 0}), depths).empty());
 }
 
