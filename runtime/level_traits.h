@@ -115,6 +115,10 @@ constexpr bool may_be_key(LevelKind kind) { return has<&LevelTraits::key>(kind);
 /// Packed, each coordinate once; packed, and the chain goes on below.
 constexpr bool is_compressed(LevelKind kind) { return is_packed(kind) && is_unique(kind); }
 constexpr bool begins_chain(LevelKind kind) { return is_packed(kind) && !is_unique(kind); }
+/// A singleton below a level that is none of its chain: of {dense, singleton} the second has one entry at each position.
+constexpr bool has_one_entry(LevelKind above, LevelKind kind) {
+  return is_per_parent(kind) && !begins_chain(above) && !is_per_parent(above);
+}
 /// The level has an array pos: where the entries, or slots, of each fiber are.
 constexpr bool has_pos(LevelKind kind) { return is_packed(kind) || has_slots(kind); }
 /// The level stores coordinates as numbers.

@@ -245,13 +245,14 @@ class Generator {
   class LongSum;
 
   // hold.cpp
-  void for_scalars(const Hold& hold, llvm::function_ref<void(llvm::Value* position)> each, const Scope& scope);
+  void for_scalars(const Hold& hold, const Scope& scope, llvm::function_ref<void(llvm::Value* place)> each);
   Slot held_scalar(loop::AccessId access, const Scope& scope) const;
   void hold(const Hold& hold, bool from_zero, Scope& scope);
   void release(const Hold& hold, bool from_zero, const Scope& scope);
   void load_steady_rows(const loop::For& each, Scope& scope);
   bool sums_scalars(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest,
                     const Scope& scope) const;
+  bool sums_in_register(const loop::Statement& statement, const Scope& scope) const;
   bool sums_short_fibers(const loop::For& each, std::span<const loop::Step> rest, const Scope& scope) const;
   bool sums_rows(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest, const Scope& scope) const;
   /// Of a scalar reduction: an addition takes four cycles, and one can start in each.

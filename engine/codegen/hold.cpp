@@ -19,10 +19,11 @@ static llvm::Value* first_of_row(Emitter& emit, const StorageCode& storage, llvm
   return row.stride ? position : emit.mul(position, row.extent);
 }
 
-/// The positions of a row whose elements are scalars.
-void Generator::for_scalars(const Hold& hold, llvm::function_ref<void(llvm::Value* position)> each, const Scope& scope) {
+/// The places in memory of a row whose elements are scalars.
+void Generator::for_scalars(const Hold& hold, const Scope& scope, llvm::function_ref<void(llvm::Value* place)> each) {
   llvm::Value* first = first_of_row(*emit_, storage_of(hold.access), scope.cursors[hold.access].begin);
-  for (std::uint64_t n = 0; n < *known_extent(program_, *hold.row); ++n) each(emit_->add(first, emit_->constant(n)));
+  for (std::uint64_t n = 0; n < *known_extent(program_, *hold.row); ++n)
+    each(value_address(*emit_, storage_of(hold.access), emit_->add(first, emit_->constant(n))));
 }
 
 /// Of those, the one at the coordinate of the row, which a written loop tells; else the only one.
@@ -38,9 +39,9 @@ void Generator::hold(const Hold& hold, bool from_zero, Scope& scope) {
   llvm::Value* position = scope.cursors[hold.access].begin;
   std::vector<Slot>& held = scope.held[storage.id];
   if (hold.scalars) {
-    for_scalars(hold, [&](llvm::Value* place) {
-      held.push_back(emit_->slot(emit_->load(storage.type, value_address(*emit_, storage, place), scalar_bytes(storage.storage->scalar))));
-    }, scope);
+    for_scalars(hold, scope, [&](llvm::Value* place) {
+      held.push_back(emit_->slot(emit_->load(storage.type, place, scalar_bytes(storage.storage->scalar))));
+    });
     return;
   }
   if (hold.row) {
@@ -59,9 +60,8 @@ void Generator::release(const Hold& hold, bool from_zero, const Scope& scope) {
   const std::vector<Slot>& held = scope.held[storage.id];
   if (hold.scalars) {
     std::size_t n = 0;
-    for_scalars(hold, [&](llvm::Value* place) {
-      emit_->store(emit_->get(held[n++]), value_address(*emit_, storage, place), scalar_bytes(storage.storage->scalar));
-    }, scope);
+    for_scalars(hold, scope,
+                [&](llvm::Value* place) { emit_->store(emit_->get(held[n++]), place, scalar_bytes(storage.storage->scalar)); });
     return;
   }
   if (hold.row) {
@@ -145,6 +145,15 @@ void Generator::add_side_sums(const SideSums& side) {
       emit_->set(side.row[n], arithmetic::add(emit_->ir(), emit_->get(side.row[n]), emit_->get(sum[n])));
 }
 
+/// A product of inputs that is added to a scalar in a register.
+bool Generator::sums_in_register(const loop::Statement& statement, const Scope& scope) const {
+  const auto* sum = std::get_if<loop::Accumulate>(&statement.node);
+  if (!sum) return false;
+  const StorageCode& target = storage_of(sum->target);
+  return scope.cursors[sum->target].bound == target.levels.size() && scope.held[target.id].size() == 1 &&
+         std::ranges::all_of(sum->factors, [&](loop::AccessId factor) { return storage_of(factor).storage->role == loop::Role::input; });
+}
+
 /// A plain reduction: one fiber, dense factors only, every target a scalar in a register.
 bool Generator::sums_scalars(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest,
                              const Scope& scope) const {
@@ -153,15 +162,7 @@ bool Generator::sums_scalars(const loop::For& each, std::span<const Driver> driv
       each.body.empty())
     return false;
   if (!rest_is_dense(rest, drivers, scope)) return false;
-  return std::ranges::all_of(walked_body(each), [&](const loop::Statement& statement) {
-    const auto* sum = std::get_if<loop::Accumulate>(&statement.node);
-    if (!sum) return false;
-    const StorageCode& target = storage_of(sum->target);
-    return scope.cursors[sum->target].bound == target.levels.size() && scope.held[target.id].size() == 1 &&
-           std::ranges::none_of(sum->factors, [&](loop::AccessId factor) {
-             return storage_of(factor).storage->role != loop::Role::input;
-           });
-  });
+  return std::ranges::all_of(walked_body(each), [&](const loop::Statement& statement) { return sums_in_register(statement, scope); });
 }
 
 /// The same of rows: one fiber, marked @unroll, with nothing inside but vector loops over dense factors that add to rows in registers.
@@ -190,13 +191,7 @@ bool Generator::sums_rows(const loop::For& each, std::span<const Driver> drivers
 /// groups, `for j_0: locate B, locate x { for j_1: drive B { y += B * x } }` with two entries each.
 bool Generator::sums_short_fibers(const loop::For& each, std::span<const loop::Step> rest, const Scope& scope) const {
   if (options_.strict_fp || options_.symbolic || !rest_is_dense(rest, {}, scope) || has_running_loop(each.body)) return false;
-  const auto is_sum = [&](const loop::Statement& statement) {
-    const auto* sum = std::get_if<loop::Accumulate>(&statement.node);
-    if (!sum) return false;
-    const StorageCode& target = storage_of(sum->target);
-    return scope.cursors[sum->target].bound == target.levels.size() && scope.held[target.id].size() == 1 &&
-           std::ranges::all_of(sum->factors, [&](loop::AccessId factor) { return storage_of(factor).storage->role == loop::Role::input; });
-  };
+  const auto is_sum = [&](const loop::Statement& statement) { return sums_in_register(statement, scope); };
   return std::ranges::all_of(each.body, [&](const loop::Statement& statement) {
     const auto* fiber = std::get_if<loop::For>(&statement.node);
     return fiber ? loop::is_short_loop(program_, *fiber) && std::ranges::all_of(fiber->body, is_sum) : is_sum(statement);

@@ -25,8 +25,7 @@ std::uint32_t level_of(const Access& access, IndexId index) {
 
 std::optional<FiberFact> short_fiber(const Program& program, StorageId storage, std::uint32_t level) {
   const std::vector<Level>& levels = program.storages[storage].levels;
-  const auto in_chain = [](LevelKind kind) { return begins_chain(kind) || is_per_parent(kind); };
-  if (level > 0 && is_per_parent(levels[level].kind) && !in_chain(levels[level - 1].kind)) return FiberFact{storage, level, 1, true};
+  if (level > 0 && has_one_entry(levels[level - 1].kind, levels[level].kind)) return FiberFact{storage, level, 1, true};
   for (const Fact& fact : program.facts) {
     const auto* fiber = std::get_if<FiberFact>(&fact);
     if (fiber && fiber->storage == storage && fiber->level == level && fiber->maximum > 0 &&

@@ -74,17 +74,17 @@ std::size_t shared_depth(const Nest& nest, std::size_t number) {
   return std::max<std::size_t>(nest.statements[number].fused, after);
 }
 
-/// Vectors of 64 bytes that the rows of a workspace fill, the vector index last.
-std::uint64_t vectors(const Nest& nest, const Network& network, const NestStatement& statement, const std::vector<IndexId>& indices) {
-  std::uint64_t count = (row_bytes(network, indices.back(), nest.storages[statement.target.storage].storage.scalar) + 63) / 64;
-  for (std::size_t n = 0; n + 1 < indices.size(); ++n) count *= network.indices[indices[n]].extent;
-  return count;
-}
+/// Of a workspace over these indices, the vector index last: bytes, or vectors of 64 of them, each row beginning a new one.
+struct Size {
+  std::uint64_t bytes = 0;
+  std::uint64_t vectors = 0;
+};
 
-std::uint64_t bytes(const Nest& nest, const Network& network, const NestStatement& statement, const std::vector<IndexId>& indices) {
-  std::uint64_t count = row_bytes(network, indices.back(), nest.storages[statement.target.storage].storage.scalar);
-  for (std::size_t n = 0; n + 1 < indices.size(); ++n) count *= network.indices[indices[n]].extent;
-  return count;
+Size size(const Nest& nest, const Network& network, const NestStatement& statement, const std::vector<IndexId>& indices) {
+  const std::uint64_t row = row_bytes(network, indices.back(), nest.storages[statement.target.storage].storage.scalar);
+  std::uint64_t rows = 1;
+  for (std::size_t n = 0; n + 1 < indices.size(); ++n) rows *= network.indices[indices[n]].extent;
+  return {rows * row, rows * ((row + 63) / 64)};
 }
 
 /// The rows of the loops of a few iterations that stand around the `inner` loops of the statement, directly inside loops that the target
@@ -117,9 +117,8 @@ SummedRows summed_rows(const Nest& nest, const Network& network, std::size_t num
   }
   const std::optional<SummedRows> tile = tile_around(nest, network, number, row.depth);
   if (!tile || tile->indices.size() == 1) return row;
-  const bool fits = bytes(nest, network, statement, tile->indices) <= register_bytes &&
-                    iterations * vectors(nest, network, statement, tile->indices) <= written_parts;
-  return fits ? *tile : row;
+  const Size taken = size(nest, network, statement, tile->indices);
+  return taken.bytes <= register_bytes && iterations * taken.vectors <= written_parts ? *tile : row;
 }
 
 /// In y[i,r] += B[i,j,r,c] * x[j,c] with loops i, j, r, c and vectors over c what j adds is summed in whole vectors, a tile over r and c,
@@ -127,7 +126,7 @@ SummedRows summed_rows(const Nest& nest, const Network& network, std::size_t num
 std::optional<SummedRows> partial_sums(const Nest& nest, const Network& network, std::size_t number) {
   const NestStatement& statement = nest.statements[number];
   const std::optional<SummedRows> tile = tile_around(nest, network, number, statement.loops.size() - 1);
-  return tile && 64 * vectors(nest, network, statement, tile->indices) <= register_bytes ? tile : std::nullopt;
+  return tile && 64 * size(nest, network, statement, tile->indices).vectors <= register_bytes ? tile : std::nullopt;
 }
 
 /// The depth of the flat walk that the statement is in: its own, or that of a statement before it that shares those loops.
@@ -198,7 +197,7 @@ Nest with_register_rows(Nest nest, const Network& network) {
   for (std::size_t number = 0; number < nest.statements.size(); ++number) {
     const std::optional<SummedRows> rows = wanted_rows(nest, network, number);
     if (!rows) continue;
-    const std::uint64_t more = bytes(nest, network, nest.statements[number], rows->indices);
+    const std::uint64_t more = size(nest, network, nest.statements[number], rows->indices).bytes;
     if (in_rows + more > register_bytes) continue;
     in_rows += more;
     give_row(nest, number, *rows);

@@ -109,8 +109,7 @@ IndexSet AccessModel::dense_below() const {
 }
 
 bool AccessModel::has_one_entry(std::size_t level) const {
-  const auto in_chain = [](LevelKind kind) { return begins_chain(kind) || is_per_parent(kind); };
-  return level > 0 && is_per_parent(levels_[level].kind) && !in_chain(levels_[level - 1].kind);
+  return level > 0 && weft::has_one_entry(levels_[level - 1].kind, levels_[level].kind);
 }
 
 IndexSet AccessModel::one_entry() const {

@@ -9,10 +9,12 @@
 #include <optional>
 
 #include "engine/prove/proof_book.h"
+#include "tests/unit/prove/small_arrays.h"
 
 namespace fiber_claims_test {
 
 using namespace weft;
+using weft::test::for_each_vector;
 
 namespace {
 
@@ -29,16 +31,6 @@ Verdict verdict_on(Claim claim) {
   REQUIRE_MESSAGE(proof, (proof ? "" : proof.error().message));
   CHECK(proof->counterexample.empty() == (proof->verdict != Verdict::refuted));
   return proof->verdict;
-}
-
-void for_each_vector(std::size_t size, int most, const std::function<void(const std::vector<int>&)>& visit) {
-  std::vector<int> numbers(size, 0);
-  while (true) {
-    visit(numbers);
-    std::size_t n = size;
-    while (n > 0 && ++numbers[n - 1] > most) numbers[--n] = 0;
-    if (n == 0) return;
-  }
 }
 
 bool all_pairs(std::size_t size, const std::function<bool(std::size_t, std::size_t)>& holds) {

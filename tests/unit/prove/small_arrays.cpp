@@ -19,17 +19,6 @@ bool is_head(LevelKind kind) {
   return kind == LevelKind::compressed || kind == LevelKind::compressed_nonunique || kind == LevelKind::hashed;
 }
 
-/// Every vector of `size` numbers from 0 to `most`.
-void for_each_vector(std::size_t size, int most, const std::function<void(const std::vector<int>&)>& visit) {
-  std::vector<int> numbers(size, 0);
-  while (true) {
-    visit(numbers);
-    std::size_t n = size;
-    while (n > 0 && ++numbers[n - 1] > most) numbers[--n] = 0;
-    if (n == 0) return;
-  }
-}
-
 class Drawn {
  public:
   Drawn(const std::vector<Level>& levels, const std::vector<int>& extents, int entries, const AssumedOfArrays& assumed,
@@ -266,6 +255,16 @@ class LoopsOverArrays {
 };
 
 }  // namespace
+
+void for_each_vector(std::size_t size, int most, const std::function<void(const std::vector<int>&)>& visit) {
+  std::vector<int> numbers(size, 0);
+  while (true) {
+    visit(numbers);
+    std::size_t n = size;
+    while (n > 0 && ++numbers[n - 1] > most) numbers[--n] = 0;
+    if (n == 0) return;
+  }
+}
 
 std::string print(const SmallArrays& arrays) {
   std::string text;

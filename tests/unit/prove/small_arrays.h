@@ -12,6 +12,9 @@
 
 namespace weft::test {
 
+/// Every vector of `size` numbers from 0 to `most`.
+void for_each_vector(std::size_t size, int most, const std::function<void(const std::vector<int>&)>& visit);
+
 /// By level; empty where a level has none.
 struct SmallArrays {
   std::vector<std::vector<int>> pos;
