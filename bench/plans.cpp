@@ -35,7 +35,7 @@ constexpr std::size_t pool = 3;          // times the sample: judged by exact co
 constexpr std::size_t finalists = 5;     // that are timed again in turn
 constexpr std::size_t most_joins = 300;  // counted for one network
 constexpr double most_bytes = 1e9;       // of a schedule that is tried
-constexpr double calls = 1000;           // conversions hardly count: the exam is about nests and layouts
+constexpr double calls_of_the_exam = 1000; // conversions hardly count: the exam is about nests and layouts
 
 // The times of the schedules of one network, each timed once.
 class Stopwatch {
@@ -167,7 +167,7 @@ Expected<ExamRecord> examine(const ExamNetwork& exam, const PlansOptions& option
                              const Machine& machine, const Resources& resources, std::vector<FitCase>* cases) {
   const auto start = std::chrono::steady_clock::now();
   PlanOptions plan_options;
-  plan_options.calls = calls;
+  plan_options.calls = calls_of_the_exam;
   plan_options.machine = machine;
   plan_options.machine.threads = options.threads;
   auto trials = exam_trials(exam, options.data, options.seed, std::move(plan_options), resources);

@@ -64,7 +64,7 @@ Expected<Trials::Ready> Trials::ready(const Schedule& schedule, const Resources&
 namespace {
 
 // Nonzero entries in the order of the modes, whichever format the tensor has.
-Expected<Tensor> nonzeros(const Tensor& tensor, const Resources& resources) {
+Expected<Tensor> without_zeros(const Tensor& tensor, const Resources& resources) {
   auto found = entries(tensor, true, resources);
   if (!found) return std::unexpected(found.error());
   return build(std::move(*found), sparse_format(tensor.format().order()), resources, "result");
@@ -86,7 +86,7 @@ Expected<void> Trials::compare(const Schedule& schedule, const Tensor& result) {
   const Resources& resources = pipeline_.options().resources;
   // Dense results are compared as they are, sparse ones by their entries: schedules differ in the format that they deliver.
   Expected<Tensor> entries = result;
-  if (!result.format().all_dense()) entries = nonzeros(result, resources);
+  if (!result.format().all_dense()) entries = without_zeros(result, resources);
   if (!entries) return std::unexpected(entries.error());
   if (!expected_) {
     auto kept = Buffer::allocate(entries->values().size_bytes(), resources.memory, "expected result");
@@ -100,7 +100,7 @@ Expected<void> Trials::compare(const Schedule& schedule, const Tensor& result) {
   if (!(expected_->format() == entries->format())) {
     for (Tensor* one : {&*expected_, &*entries}) {
       if (!one->format().all_dense()) continue;
-      auto made = nonzeros(*one, resources);
+      auto made = without_zeros(*one, resources);
       if (!made) return std::unexpected(made.error());
       *one = std::move(*made);
     }

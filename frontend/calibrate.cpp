@@ -25,8 +25,8 @@
 namespace weft {
 namespace {
 
-constexpr int rounds = 3;           // of timing and fitting everything: their differences are the spread
-constexpr int runs = 7;             // of a kernel in one round; the fastest counts
+constexpr int rounds = 3;            // of timing and fitting everything: their differences are the spread
+constexpr int runs_of_a_kernel = 7;  // of a kernel in one round; the fastest counts
 
 // The caches that the system tells of; of the second so much as the constants that ship take of theirs.
 void take_caches(Machine& machine) {
@@ -108,7 +108,7 @@ Expected<double> conversion_ns_of_entry(const Resources& resources) {
 
 Expected<void> time(Ready& probe) {
   probe.ns = std::numeric_limits<double>::infinity();
-  for (int run = 0; run < runs; ++run) {
+  for (int run = 0; run < runs_of_a_kernel; ++run) {
     const auto start = std::chrono::steady_clock::now();
     if (auto ran = probe.binding.front().run(); !ran) return ran;
     probe.ns = std::min(probe.ns, std::chrono::duration<double, std::nano>(std::chrono::steady_clock::now() - start).count());

@@ -14,7 +14,7 @@ namespace {
 
 // A signal handler can reach nothing but static storage.
 std::atomic<const Cancellation*> interrupted{nullptr};
-std::atomic<bool> goes_on{false};
+std::atomic<bool> goes_on_after{false};
 std::atomic<std::int64_t> interrupted_at{0};  // milliseconds
 
 void end_interrupted() {
@@ -39,7 +39,7 @@ std::int64_t now() {
 void on_interrupt(int signal) {
   const Cancellation& cancellation = *interrupted.load();
   const bool again = cancellation.cancelled();
-  if (goes_on.load() && signal == SIGINT) {
+  if (goes_on_after.load() && signal == SIGINT) {
     if (again && now() - interrupted_at.load() >= 1000) end_interrupted();
     if (!again) interrupted_at.store(now());
     cancellation.cancel();
@@ -85,12 +85,12 @@ void end_without_leftovers() {
 }
 
 void cancel_on_interrupt(const Cancellation& cancellation) {
-  goes_on.store(false);
+  goes_on_after.store(false);
   listen(cancellation);
 }
 
 void cancel_on_interrupt_and_go_on(const Cancellation& cancellation) {
-  goes_on.store(true);
+  goes_on_after.store(true);
   listen(cancellation);
 }
 

@@ -637,7 +637,7 @@ struct PlainPlan {
 /// `plan`: makes the plan over plain copies.
 Expected<PlainPlan> plain_plan(const Prepared& levels, const NamedFacts& operands, const EvaluateOptions& options, const Machine& machine,
                                const std::function<Expected<std::unique_ptr<Preparation>>()>& plan) {
-  constexpr double least_gain = 0.95;  // of the predicted time
+  constexpr double worth_copying = 0.95;  // of the predicted time
   if (!levels.exposure || !options.schedule.empty() || options.prove) return PlainPlan{};
   double copies_ns = 0;
   double calls = options.calls;
@@ -658,7 +658,7 @@ Expected<PlainPlan> plain_plan(const Prepared& levels, const NamedFacts& operand
   if (!plain && plain.error().kind == ErrorKind::resource) return PlainPlan{};
   if (!plain) return std::unexpected(plain.error());
   const double copied_ns = (*plain)->prepared().plan.cost.ns + copies_ns / calls;
-  if (copied_ns > least_gain * ns) return PlainPlan{};
+  if (copied_ns > worth_copying * ns) return PlainPlan{};
   return PlainPlan{std::move(*plain),
                    fmt::format("{} is read through a plain copy, {:.3g} us a call, conversion included, instead of {:.3g} us", names,
                                copied_ns * 1e-3, ns * 1e-3)};

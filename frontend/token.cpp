@@ -16,7 +16,7 @@ constexpr TokenKind kinds[] = {TokenKind::open,  TokenKind::open,  TokenKind::cl
                                TokenKind::times, TokenKind::plus,  TokenKind::minus, TokenKind::equals, TokenKind::separator,
                                TokenKind::separator};
 static_assert(std::size(symbols) == std::size(kinds));
-constexpr text::Lexicon index_notation{Dots::none, text::Numbers::reals, symbols};
+constexpr text::Lexicon lexicon{Dots::none, text::Numbers::reals, symbols};
 
 /// What is written with the digits: a number in the range of f64 and nothing that a name could go on with.
 Expected<Token> read_number(Scanner& scanner, const text::Token& digits) {
@@ -78,7 +78,7 @@ Expected<std::vector<Token>> tokenize(std::string_view text) {
   std::size_t depth = 0;
   Scanner scanner(text, " \t\r\v\f");
   while (true) {
-    const text::Token found = text::next_token(scanner, index_notation);
+    const text::Token found = text::next_token(scanner, lexicon);
     switch (found.kind) {
       case text::TokenKind::unknown:
         return no_token(text, found);

@@ -5,11 +5,10 @@
 #include <algorithm>
 
 #include "runtime/guarded.h"
+#include "runtime/wide.h"
 
 namespace weft {
 namespace {
-
-__extension__ using Wide = __int128;  // pedantic compilers want to be told
 
 constexpr Wide greatest = std::int64_t{INT64_MAX};
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::array<std::uint64_t, 6> sizes = {1, 2, 3, 4, 6, 8};
 constexpr std::array<std::uint64_t, 3> strips = {8, 16, 64};  // one vector, a few, all registers
-constexpr std::uint64_t band = 192;  // a multiple of all sizes
+constexpr std::uint64_t rows_of_a_band = 192;  // a multiple of all sizes
 constexpr std::uint64_t sampled = 65536;
 constexpr std::uint64_t longest_inner = std::uint64_t{1} << 24;  // of a mark for each block
 
@@ -70,7 +70,7 @@ Expected<std::vector<BlockFill>> block_fills(const Tensor& tensor, const Resourc
   Places taken;
   taken.reserve(std::min(listed->count, 2 * sampled));
   for (std::uint64_t n = 0; n < listed->count; ++n) {
-    if (outer[n] / band % step == 0) taken.emplace_back(outer[n], inner[n]);
+    if (outer[n] / rows_of_a_band % step == 0) taken.emplace_back(outer[n], inner[n]);
   }
   if (taken.empty()) return fills;
   std::vector<std::uint64_t> last(inner_extent);

@@ -6,23 +6,22 @@
 #include "runtime/blocks.h"
 #include "runtime/indices.h"
 #include "runtime/level_traits.h"
+#include "runtime/wide.h"
 
 namespace weft {
 namespace {
-
-__extension__ using Wide = unsigned __int128;  // squares of lengths near 2^64
 
 /// Exact sums, so that the figures do not depend on how the work was cut.
 struct Sums {
   std::uint64_t fibers = 0;
   std::uint64_t children = 0;
-  Wide squares = 0;
+  UnsignedWide squares = 0;  // of lengths near 2^64
   std::uint64_t maximum = 0;
 
   void add(std::uint64_t length) {
     ++fibers;
     children += length;
-    squares += static_cast<Wide>(length) * length;
+    squares += static_cast<UnsignedWide>(length) * length;
     maximum = std::max(maximum, length);
   }
   void add(const Sums& other) {

@@ -10,13 +10,6 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kind_names = {"tns", "mtx", "npy", "npz"};
 
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
-}
-
 bool take_suffix(std::string& text, std::string_view suffix) {
   if (!text.ends_with(suffix)) return false;
   text.resize(text.size() - suffix.size());
@@ -47,6 +40,13 @@ std::size_t member_colon(const std::string& path, bool forced) {
 }  // namespace
 
 std::string_view name(FileKind kind) { return kind_names[static_cast<std::size_t>(kind)]; }
+
+std::string lower_case(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower;
+}
 
 std::string lower_case_name(std::string_view path) { return lower_case(path.substr(path.rfind('/') + 1)); }
 

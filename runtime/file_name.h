@@ -26,6 +26,9 @@ struct FileName {
 
 FileName parse_file_name(const std::string& text);
 
+/// Letters of ASCII in lower case.
+std::string lower_case(std::string_view text);
+
 /// The last part of a path, in lower case, by whose end its format is told.
 std::string lower_case_name(std::string_view path);
 

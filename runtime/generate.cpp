@@ -14,6 +14,7 @@
 #include "runtime/indices.h"
 #include "runtime/scalar_traits.h"
 #include "runtime/sort.h"
+#include "runtime/wide.h"
 #include "weft/file.h"
 
 namespace weft {
@@ -35,10 +36,8 @@ float uniform_value_f32(std::uint64_t seed, std::uint64_t n) {
   return static_cast<float>(splitmix64(seed * golden_ratio + n + 1) >> 40) * 0x1p-24f;
 }
 
-__extension__ using Wide = unsigned __int128;  // pedantic compilers want to be told
-
 constexpr std::uint64_t scaled(std::uint64_t extent, std::uint64_t random) {
-  return static_cast<std::uint64_t>((static_cast<Wide>(extent) * random) >> 64);
+  return static_cast<std::uint64_t>((static_cast<UnsignedWide>(extent) * random) >> 64);
 }
 
 struct Recipe {

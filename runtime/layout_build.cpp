@@ -26,9 +26,9 @@ std::vector<std::uint32_t> numbers_below(std::size_t count) {
 }
 
 /// A column that is written to, whatever its width.
-class Column {
+class WrittenColumn {
  public:
-  Column(Buffer& buffer, unsigned bits) : data_(buffer.data()), wide_(bits == 64) {}
+  WrittenColumn(Buffer& buffer, unsigned bits) : data_(buffer.data()), wide_(bits == 64) {}
   void put(std::uint64_t n, std::uint64_t value) const {
     if (wide_)
       static_cast<std::uint64_t*>(data_)[n] = value;
@@ -79,7 +79,7 @@ class LayoutBuild {
     list.crd[column] = std::move(*crd);
     return {};
   }
-  Column column(Coordinates& list, std::size_t number) const { return {list.crd[number], coordinate_bits(list.extents[number])}; }
+  WrittenColumn column(Coordinates& list, std::size_t number) const { return {list.crd[number], coordinate_bits(list.extents[number])}; }
   static Indices read(const Coordinates& list, std::size_t number) { return {list.crd[number], coordinate_bits(list.extents[number])}; }
 
   /// Slots and blocks hold every coordinate once.
@@ -223,7 +223,7 @@ class LayoutBuild {
     keys.crd.emplace_back();
     if (auto done = add_column(keys, above); !done) return std::unexpected(done.error());
     const Affine value = layout_.levels[*placement_.counted()].value->plus(Affine::variable(name));
-    const Column to = column(keys, above);
+    const WrittenColumn to = column(keys, above);
     for_tiles(modes_, std::vector<std::int64_t>(modes_.crd.size(), 0), Blocks(modes_.count, resources_.threads), resources_.threads,
               [&](std::uint64_t begin, std::span<const std::span<const std::int64_t>> columns, std::uint64_t) {
                 std::vector<std::int64_t> values(columns.front().size());
@@ -490,7 +490,7 @@ class LayoutBuild {
     Buffer lengths_;
     std::uint64_t widest_ = 0;
     Coordinates made_;
-    std::vector<Column> to_;
+    std::vector<WrittenColumn> to_;
   };
 
   // Levels in another order than the ascending one.
@@ -502,7 +502,7 @@ class LayoutBuild {
     const std::uint64_t extent = descending ? levels_.extents[l] : levels_.count;
     auto ranks = allocate(levels_.count, coordinate_bits(extent) / 8);
     if (!ranks) return std::unexpected(ranks.error());
-    const Column to(*ranks, coordinate_bits(extent));
+    const WrittenColumn to(*ranks, coordinate_bits(extent));
     const Indices coordinates = read(levels_, l);
     if (descending) {
       for (std::uint64_t n = 0; n < levels_.count; ++n) to.put(n, extent - 1 - coordinates[n]);
@@ -579,7 +579,7 @@ class LayoutBuild {
       level.crd_bits = std::max<std::uint8_t>(format_.levels[l].crd_bits, static_cast<std::uint8_t>(coordinate_bits(arrays.extents[l])));
       auto crd = allocate(ranks.size(), level.crd_bits / 8);
       if (!crd) return std::unexpected(crd.error());
-      const Column to(*crd, level.crd_bits);
+      const WrittenColumn to(*crd, level.crd_bits);
       for (std::uint64_t p = 0; p < ranks.size(); ++p) to.put(p, coordinate(l, ranks[p]));
       arrays.levels[l].crd = std::move(*crd);
     }

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <chrono>
 #include <limits>
 #include <span>
 #include <utility>
 
 #include "runtime/file_formats.h"
+#include "runtime/file_name.h"
 #include "runtime/scalar_traits.h"
 #include "runtime/tensor_facts.h"
 #include "runtime/text_entries.h"
@@ -30,13 +30,6 @@ struct MtxHeader {
   std::uint64_t lines = 0;      ///< entries the file must have
   std::uint64_t size_line = 0;  ///< number of the line that says so
 };
-
-std::string lower_case(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
-}
 
 std::vector<std::string> words_of(std::string_view line) {
   std::vector<std::string> words;

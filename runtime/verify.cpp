@@ -17,11 +17,10 @@
 #include "runtime/level_rules.h"
 #include "runtime/level_traits.h"
 #include "runtime/tensor_facts.h"
+#include "runtime/wide.h"
 
 namespace weft {
 namespace {
-
-__extension__ using Wide = __int128;  // pedantic compilers want to be told
 
 /// First position in [0, count) for which `wrong` holds, or `saturated`. Parallel.
 template <class F>

@@ -9,11 +9,10 @@
 #include "runtime/affine.h"
 #include "runtime/level_traits.h"
 #include "runtime/placement.h"
+#include "runtime/wide.h"
 
 namespace weft {
 namespace {
-
-__extension__ using Wide = __int128;  // pedantic compilers want to be told
 
 /// Where an index is cut, ascending: {3} into i/3 and i%3, {2,4} into i/4, i%4/2 and i%2.
 using Cuts = std::vector<std::uint64_t>;

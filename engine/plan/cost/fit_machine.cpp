@@ -8,7 +8,7 @@ namespace {
 
 constexpr double drift_weight = 0.01;
 
-double rounded(double value) {
+double rounded_constant(double value) {
   const double scale = std::pow(10.0, 2 - std::floor(std::log10(value)));
   return std::round(value * scale) / scale;
 }
@@ -45,7 +45,7 @@ Machine fit_machine(const Machine& start, std::span<const std::string_view> name
     }
   }
   for (const MachineConstant& constant : machine_constants()) {
-    if (std::ranges::find(names, constant.name) != names.end()) constant.of(best) = rounded(constant.of(best));
+    if (std::ranges::find(names, constant.name) != names.end()) constant.of(best) = rounded_constant(constant.of(best));
   }
   return best;
 }

@@ -13,7 +13,7 @@ namespace {
 
 // Beyond these every set is counted by a pass of its own (weft/statistics.h), or there are too many sets.
 constexpr std::size_t most_sparse_levels = 6;
-constexpr std::size_t most_modes = 10;
+constexpr std::size_t most_modes_of_figures = 10;
 
 double step_below(double figure) { return quantised(figure * (1 - std::ldexp(1.0, -significant_bits))); }
 
@@ -28,7 +28,7 @@ std::size_t sparse_levels(const Format& format) {
 std::vector<ModeSet> quantised_sets(const Format& format) {
   std::vector<ModeSet> sets;
   const std::size_t modes = format.order();
-  if (modes <= most_modes && sparse_levels(format) <= most_sparse_levels) {
+  if (modes <= most_modes_of_figures && sparse_levels(format) <= most_sparse_levels) {
     for (ModeSet set = 1; set < ModeSet{1} << modes; ++set) sets.push_back(set);
     return sets;
   }

@@ -12,7 +12,7 @@
 namespace weft {
 namespace {
 
-constexpr double most_work = 1'000'000;  // loops priced to tell which ways may be cheaper
+constexpr double most_pricing_work = 1'000'000;  // loops priced to tell which ways may be cheaper
 
 // Ways of one assignment are asked about some at a time, those of several all at once.
 struct Limits {
@@ -75,7 +75,7 @@ class Prover {
 
   // What each way takes at least, and each assignment; the cheapest first.
   void bound() {
-    const double most = work_of_proof(problem_.options, most_work);
+    const double most = work_of_proof(problem_.options, most_pricing_work);
     const std::set<TensorId> shared = shared_operands(problem_);
     least_.assign(ways_.size(), infinity);
     std::uint64_t work = 0;

@@ -9,7 +9,7 @@
 namespace weft {
 namespace {
 
-constexpr double rounding = 1e-9;  // relative: more than sums in another order differ
+constexpr double sum_rounding = 1e-9;  // relative: more than sums in another order differ
 constexpr double asked_again = 8;  // times the limit before, so that no state is looked at many times
 
 }  // namespace
@@ -126,11 +126,11 @@ IntervalProgram::Choice IntervalProgram::choose(const NestState& state, double l
     // All threads may share the loops of a root.
     const double left = (root ? cheapest.ns * model_.threads() : cheapest.ns - ns) - here;
     if (!(left > 0)) return;
-    const double enough = loop.iterations > 0 ? left / loop.iterations * (1 + rounding) : infinity;
+    const double enough = loop.iterations > 0 ? left / loop.iterations * (1 + sum_rounding) : infinity;
     const double work = here + times(loop.iterations, best(below, enough));
     ns += root && !std::isinf(work) ? model_.root(index, group, loop.iterations, work).ns : work;
     if (ns >= cheapest.ns) return;
-    if (group.last < state.last) ns += best(behind(model_, state, group), (cheapest.ns - ns) * (1 + rounding));
+    if (group.last < state.last) ns += best(behind(model_, state, group), (cheapest.ns - ns) * (1 + sum_rounding));
     if (ns < cheapest.ns) {
       cheapest = {ns, static_cast<std::uint16_t>(group.last - group.first), static_cast<std::uint8_t>(index), false, true};
     }

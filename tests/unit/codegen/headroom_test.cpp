@@ -7,6 +7,7 @@
 #include "engine/codegen/codegen.h"
 #include "engine/jit/jit.h"
 #include "unit/address_space.h"
+#include "unit/share.h"
 
 namespace codegen_headroom_test {
 
@@ -69,10 +70,11 @@ TEST_CASE("code is compiled or refused, whatever address space there is" * docte
     CHECK(outcomes.done > 0);
     CHECK(outcomes.refused > 0);
   };
-  both(address_space::sweep(mb / 2, 20 * mb, [&, program = products(1)] { return compiled(program, target, {}); }));
-  both(address_space::sweep(mb, 30 * mb, [&, program = products(5)] { return compiled(program, target, checked); }));
-  both(address_space::sweep(8 * mb, 160 * mb, [&, program = products(100)] { return compiled(program, target, checked); }));
-  both(address_space::sweep(16 * mb, 192 * mb, [&, baked = Baked(2000)] { return compiled(baked.program, target, baked.options); }));
+  const std::uint64_t fine = test::is_long_run() ? 1 : 2;
+  both(address_space::sweep(fine * mb / 2, 20 * mb, [&, program = products(1)] { return compiled(program, target, {}); }));
+  both(address_space::sweep(fine * mb, 30 * mb, [&, program = products(5)] { return compiled(program, target, checked); }));
+  both(address_space::sweep(fine * 8 * mb, 160 * mb, [&, program = products(100)] { return compiled(program, target, checked); }));
+  both(address_space::sweep(fine * 16 * mb, 192 * mb, [&, baked = Baked(2000)] { return compiled(baked.program, target, baked.options); }));
 }
 
 TEST_CASE("LLVM starts and loads code or is refused, whatever address space there is" * doctest::skip(!address_space::can_be_limited)) {

@@ -14,6 +14,7 @@
 #include "engine/loop/program.h"
 #include "tests/files/loop_case.h"
 #include "tests/unit/loop/damage.h"
+#include "unit/sanitized.h"
 
 namespace soundness_test {
 
@@ -159,8 +160,8 @@ Program with_zeros(const Program& program) {
 }
 
 struct Tried {
-  int definitions = 0;
-  int zeros = 0;
+  unsigned definitions = 0;
+  unsigned zeros = 0;
 };
 
 void try_on_random_values(const Program& program, std::mt19937_64& random, Tried& tried) {
@@ -200,8 +201,8 @@ TEST_CASE("verified programs compute their definitions, and zeros in dense works
     const auto cases = test::read_loop_cases(std::string(WEFT_SOURCE_DIR "/tests/files/loop") + folder);
     REQUIRE(cases.has_value());
     for (const test::LoopCase& each : *cases)
-      for (int round = 0; round < 40; ++round) {
-        const std::string text = round < 10 ? each.program_text : test::damaged(each.program_text, random);
+      for (unsigned round = 0; round < test::scaled(40); ++round) {
+        const std::string text = round < test::scaled(10) ? each.program_text : test::damaged(each.program_text, random);
         const Expected<Program> program = parse(text);
         if (!program || !verify(*program)) continue;
         CAPTURE(each.name);
@@ -209,8 +210,8 @@ TEST_CASE("verified programs compute their definitions, and zeros in dense works
         try_on_random_values(*program, random, tried);
       }
   }
-  CHECK(tried.definitions > 300);
-  CHECK(tried.zeros > 50);
+  CHECK(tried.definitions > test::scaled(300));
+  CHECK(tried.zeros > test::scaled(50));
   MESSAGE("definitions tried ", tried.definitions, ", zeros tried ", tried.zeros);
 }
 
