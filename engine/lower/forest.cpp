@@ -16,13 +16,13 @@
 namespace weft {
 namespace {
 
-/// An access of one statement and how many of its levels are bound.
+/// An access of one statement. Factors that are the same element of the same tensor have one: s = T(i,j) * T(i,j) walks T once.
 struct Cursor {
   const NestAccess* access = nullptr;
   loop::AccessId id = 0;
-  std::uint32_t statement = 0;  ///< of the nest
-  std::uint32_t factor = 0;     ///< meaningless for targets
-  bool is_target = false;
+  std::uint32_t statement = 0;              ///< of the nest
+  std::vector<std::uint32_t> factors = {};  ///< that are this access; none: the target
+  bool is_target() const { return factors.empty(); }
 };
 
 /// Levels bound so far, by cursor. A value: every branch of the forest continues from its parent's.
@@ -90,7 +90,7 @@ class ForestBuilder {
     return numbered;
   }
 
-  void add_access(const NestAccess& access, std::uint32_t statement, std::uint32_t factor, bool is_target) {
+  void add_access(const NestAccess& access, std::uint32_t statement, std::vector<std::uint32_t> factors) {
     const bool is_workspace = nest_.storages[access.storage].storage.role == loop::Role::workspace;
     const auto known = workspace_access_.find(access.storage);
     loop::AccessId id = 0;
@@ -104,7 +104,7 @@ class ForestBuilder {
            {}});
       if (is_workspace) workspace_access_[access.storage] = id;
     }
-    cursors_.push_back({&access, id, statement, factor, is_target});
+    cursors_.push_back({&access, id, statement, std::move(factors)});
   }
 
   void add_accesses() {
@@ -112,15 +112,28 @@ class ForestBuilder {
     named_.assign(nest_.storages.size(), 0);
     for (const NestStatement& statement : nest_.statements) {
       ++uses_[statement.target.storage];
-      for (const NestAccess& factor : statement.factors) ++uses_[factor.storage];
+      for (const std::vector<std::uint32_t>& same : equal_factors(statement)) ++uses_[statement.factors[same.front()].storage];
     }
     for (std::uint32_t number = 0; number < nest_.statements.size(); ++number) {
       const NestStatement& statement = nest_.statements[number];
-      for (std::uint32_t factor = 0; factor < statement.factors.size(); ++factor) {
-        add_access(statement.factors[factor], number, factor, false);
+      for (std::vector<std::uint32_t>& same : equal_factors(statement)) {
+        const NestAccess& access = statement.factors[same.front()];
+        add_access(access, number, std::move(same));
       }
-      add_access(statement.target, number, 0, true);
+      add_access(statement.target, number, {});
     }
+  }
+
+  /// The factors of a statement, those together that are one access, in the order of their first.
+  static std::vector<std::vector<std::uint32_t>> equal_factors(const NestStatement& statement) {
+    std::vector<std::vector<std::uint32_t>> groups;
+    for (std::uint32_t factor = 0; factor < statement.factors.size(); ++factor) {
+      const auto same = std::ranges::find_if(
+          groups, [&](const auto& group) { return statement.factors[group.front()] == statement.factors[factor]; });
+      if (same != groups.end()) same->push_back(factor);
+      else groups.push_back({factor});
+    }
+    return groups;
   }
 
   loop::IndexId index_of(IndexId index) {
@@ -191,13 +204,11 @@ class ForestBuilder {
   loop::Accumulate accumulate(std::size_t number) {
     const NestStatement& statement = nest_.statements[number];
     loop::Accumulate result;
+    result.factors.resize(statement.factors.size());
     for (const Cursor& cursor : cursors_) {
       if (cursor.statement != number) continue;
-      if (cursor.is_target) {
-        result.target = cursor.id;
-      } else {
-        result.factors.push_back(cursor.id);
-      }
+      if (cursor.is_target()) result.target = cursor.id;
+      for (const std::uint32_t factor : cursor.factors) result.factors[factor] = cursor.id;
     }
     const NestStorage& target = nest_.storages[statement.target.storage];
     if (target.scaled || (statement.coefficient != 1 && statement.coefficient != -1)) {
@@ -329,7 +340,7 @@ class ForestBuilder {
     const std::vector<IndexId> below(storage.indices.begin() + static_cast<std::ptrdiff_t>(level) + 1,
                                      storage.indices.end());
     return std::ranges::any_of(cursors_, [&](const Cursor& cursor) {
-      if (!group.contains(cursor.statement) || cursor.is_target) return false;
+      if (!group.contains(cursor.statement) || cursor.is_target()) return false;
       const NestStorage& other = nest_.storages[cursor.access->storage];
       if (&other == &storage) return false;
       for (std::size_t each = 0; each < cursor.access->indices.size(); ++each) {
@@ -365,20 +376,20 @@ class ForestBuilder {
   loop::Step step(const Cursor& cursor, std::size_t level, bool is_late, const Intersection* intersection) const {
     const NestStorage& storage = nest_.storages[cursor.access->storage];
     const LevelKind kind = storage.storage.levels[level].kind;
-    if (cursor.is_target) {
+    if (cursor.is_target()) {
       return {is_appended(storage) && is_sparse(kind) ? loop::Use::append : loop::Use::insert, cursor.id};
     }
     if (is_dense(kind) || is_late) return {loop::Use::locate, cursor.id};
     if (!intersection) return {loop::Use::drive, cursor.id};
     const std::uint32_t origin = nest_.statements[cursor.statement].origin;
+    loop::Step located{loop::Use::locate, cursor.id};
     for (const Intersection::Part& part : intersection->parts) {
-      if (part.statement != origin || part.factor != cursor.factor) continue;
+      if (part.statement != origin || std::ranges::find(cursor.factors, part.factor) == cursor.factors.end()) continue;
       if (part.drive) return {loop::Use::drive, cursor.id};
       // Hashed and bitmap levels find a coordinate at once.
-      const bool gallops = part.gallop && !has_gaps(kind);
-      return {loop::Use::locate, cursor.id, gallops ? loop::Algorithm::gallop : loop::Algorithm::standard};
+      if (part.gallop && !has_gaps(kind)) located.algorithm = loop::Algorithm::gallop;
     }
-    return {loop::Use::locate, cursor.id};
+    return located;
   }
 
   loop::Marks marks(StatementRange group, std::size_t depth, const std::vector<LevelStep>& steps) const {

@@ -247,6 +247,33 @@ TEST_CASE("a storage used twice has two accesses") {
   CHECK(defect(square) == "");
 }
 
+TEST_CASE("factors that are the same element of a tensor are one access, whichever drives") {
+  const std::string kinds[] = {"ss", "ds", "uq", "hs", "bs"};
+  for (const std::string& kind : kinds) {
+    CAPTURE(kind);
+    const std::string layouts = "  layout K " + kind + ":0,1 f64\n  layout L ss:0,1 f64\n  result a f64\n";
+    const Case square{small, "a", {"K ij", "K ij"}, layouts.substr(0, layouts.find("  layout L")) + "  result a f64\n" +
+                      "  a[] += K[i,j] * K[i,j]   loops i,j\n"};
+    CHECK(programs(square).find("access K[i,j]") != std::string::npos);
+    CHECK(programs(square).find("a += K * K") != std::string::npos);
+    CHECK(defect(square) == "");
+    const Case between{small, "a", {"K ij", "L ij", "K ij"}, layouts + "  a[] += K[i,j] * L[i,j] * K[i,j]   loops i,j\n"};
+    CHECK(programs(between).find("a += K * L * K") != std::string::npos);  // in the order of the factors
+    CHECK(defect(between) == "");
+  }
+  const std::string head = "  layout K ss:0,1 f64\n  layout L ss:0,1 f64\n  result a f64\n  a[] += K[i,j] * K[i,j] * L[i,j]   loops i,j\n";
+  const auto met = [&](const std::string& how) {
+    return Case{small, "a", {"K ij", "K ij", "L ij"}, head + "    meet i: " + how + "\n    meet j: " + how + "\n"};
+  };
+  for (const std::string how : {"drive K@1.1, gallop K@1.2, gallop L@1.3", "search K@1.1, drive K@1.2, search L@1.3",
+                                "gallop K@1.1, search K@1.2, drive L@1.3"}) {
+    CAPTURE(how);
+    CHECK(defect(met(how)) == "");
+  }
+  CHECK(programs(met("search K@1.1, drive K@1.2, search L@1.3")).find("drive K, locate L") != std::string::npos);
+  CHECK(programs(met("gallop K@1.1, search K@1.2, drive L@1.3")).find("drive L, locate K(gallop)") != std::string::npos);
+}
+
 TEST_CASE("scalars, statements without loops, extents 0 and 1") {
   CHECK(defect({small,
                 "a",
