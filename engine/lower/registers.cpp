@@ -14,9 +14,13 @@ namespace {
 /// Half of the 32 registers of 64 bytes: the other half is for the factors of the innermost loop.
 constexpr std::uint64_t register_bytes = 1024;
 
+/// Longer rows are gone through in blocks, up to so many elements (as codegen's structure.h has it).
+constexpr std::uint64_t blocked_elements = 512;
+
+/// What a row takes of the registers: one that is gone through in blocks takes all.
 std::uint64_t row_bytes(const Network& network, IndexId index, Scalar scalar) {
   const std::uint64_t extent = network.indices[index].extent;
-  return extent > register_bytes ? register_bytes + 1 : extent * scalar_bytes(scalar);
+  return extent > blocked_elements ? register_bytes + 1 : std::min(register_bytes, extent * scalar_bytes(scalar));
 }
 
 bool has(const NestAccess& access, IndexId index) { return first_level_of(access, index) < access.indices.size(); }
@@ -81,7 +85,10 @@ struct Size {
 };
 
 Size size(const Nest& nest, const Network& network, const NestStatement& statement, const std::vector<IndexId>& indices) {
-  const std::uint64_t row = row_bytes(network, indices.back(), nest.storages[statement.target.storage].storage.scalar);
+  const Scalar scalar = nest.storages[statement.target.storage].storage.scalar;
+  if (indices.size() == 1) return {row_bytes(network, indices[0], scalar), (row_bytes(network, indices[0], scalar) + 63) / 64};
+  // The rows of a tile are there whole.
+  const std::uint64_t row = std::min(register_bytes + 1, network.indices[indices.back()].extent * scalar_bytes(scalar));
   std::uint64_t rows = 1;
   for (std::size_t n = 0; n + 1 < indices.size(); ++n) rows *= network.indices[indices[n]].extent;
   return {rows * row, rows * ((row + 63) / 64)};

@@ -109,7 +109,7 @@ TEST_CASE("a row that several loops add to is summed in a workspace") {
                   "  C[i,r] += A[i,k] * B[k,r]   loops i,k,r   vector r\n  parallel i owner\n"};
   CHECK(programs(spmm).find("with C_row[r]") != std::string::npos);
   Case wide = spmm;
-  wide.extents['r'] = 129;
+  wide.extents['r'] = 513;
   CHECK(programs(wide).find("with C_row[r]") == std::string::npos);
   CHECK(defect(wide) == "");
   SUBCASE("not around the root loop, which has to stay outermost") {

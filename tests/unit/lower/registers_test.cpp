@@ -109,9 +109,11 @@ TEST_CASE("vectors over an index that the target lacks are summed whole, and add
 
 TEST_CASE("only as many rows as registers hold") {
   CHECK(rows_of(spmm(128)).statements.size() == 2);
-  CHECK(rows_of(spmm(129)).statements.size() == 1);
-  CHECK(rows_of(spmm(256, "f32")).statements.size() == 2);
-  CHECK(rows_of(spmm(257, "f32")).statements.size() == 1);
+  for (const char* scalar : {"f64", "f32"}) {  // in blocks
+    CHECK(rows_of(spmm(512, scalar)).statements.size() == 2);
+    CHECK(rows_of(spmm(513, scalar)).statements.size() == 1);
+  }
+  CHECK(defect(spmm(300)) == "");
   CHECK(rows_of(spmm(std::uint64_t{1} << 61)).statements.size() == 1);
 
   // The fiber workspace of an MTTKRP takes its share first.
