@@ -13,7 +13,7 @@ class Plan:
     >>> print(plan.loops)  # doctest: +ELLIPSIS
     program s
       index  i
-      input  x : f64 {dense}   access x.1[i] access x.2[i]
+      input  x : f64 {dense}   access x[i]
     ...
     """
 
