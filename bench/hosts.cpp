@@ -234,9 +234,17 @@ Expected<void> converted_layout(unsigned threads, Errors& errors) {
   const auto kernel = engine.compile(mttkrp_text, compiled_for, options);
   if (!errors.good(kernel)) return errors.first();
 
+  // A kernel that knows when it is compiled that values of T change.
+  CompileOptions changing = options;
+  changing.changing = {"T"};
+  const auto placed = engine.compile(mttkrp_text, operands, changing);
+  if (!errors.good(placed)) return errors.first();
+
   Bindings steady = bound(operands), factor = bound(operands);
   Bindings replaced = bound(operands), announced = bound(operands), in_place = bound(operands);
-  std::vector<double> ones(T->nnz(), 1), twos(T->nnz(), 2), mine(T->nnz(), 1), told(T->nnz(), 1);
+  Bindings placed_in_place = bound(operands);
+  std::vector<double> ones(T->nnz(), 1), twos(T->nnz(), 2), mine(T->nnz(), 1), told(T->nnz(), 1), foreseen(T->nnz(), 1);
+  placed_in_place.set("T", *same_pattern(*T, foreseen));
   in_place.set("T", *same_pattern(*T, mine), {.changes = true});
   const Tensor shown = *same_pattern(*T, told);
   announced.set("T", shown);
@@ -251,22 +259,28 @@ Expected<void> converted_layout(unsigned threads, Errors& errors) {
   const auto expected = by_hand.result();
   if (!errors.good(expected)) return errors.first();
   std::vector<double> right(expected->values().as<const double>().begin(), expected->values().as<const double>().end());
-  const auto check = [&](const Bindings& bindings) {
-    const auto results = kernel->run(bindings);
+  const auto check_of = [&](const Kernel& checked, const Bindings& bindings) {
+    const auto results = checked.run(bindings);
     if (errors.good(results) && !same_values(results->at("A"), right)) errors.wrong("MTTKRP of other values");
   };
+  const auto check = [&](const Bindings& bindings) { check_of(*kernel, bindings); };
   errors.good(replace(ones));
   check(replaced);
   check(in_place);
   check(announced);
+  check_of(*placed, replaced);
+  check_of(*placed, placed_in_place);
   for (double& value : right) value *= 2;
   std::ranges::fill(mine, 2);
   std::ranges::fill(told, 2);
+  std::ranges::fill(foreseen, 2);
   shown.values_changed();
   errors.good(replace(twos));
   check(replaced);
   check(in_place);
   check(announced);
+  check_of(*placed, replaced);
+  check_of(*placed, placed_in_place);
 
   bool turn = false;
   const auto us = microseconds({[&] { errors.good(kernel->run(steady)); },
@@ -284,12 +298,19 @@ Expected<void> converted_layout(unsigned threads, Errors& errors) {
                                   errors.good(kernel->run(factor));
                                 },
                                 [&] { errors.good(engine.compile(mttkrp_text, compiled_for, options)); },
-                                [&] { by_hand.run(resources.threads); }},
+                                [&] { by_hand.run(resources.threads); },
+                                [&] {
+                                  errors.good(replace((turn = !turn) ? ones : twos));
+                                  errors.good(placed->run(replaced));
+                                },
+                                [&] { errors.good(placed->run(placed_in_place)); }},
                                1, 6);
   print_line("MTTKRP of 1 M entries, R = 16, over a converted layout", us[0], "SPLATT's structure, rotated", us[6]);
   print_line("values replaced, run", us[1], "the run alone", us[0]);
   print_line("values_changed(), run", us[2], "the run alone", us[0]);
   print_line("values that change without a word, run", us[3], "the run alone", us[0]);
+  print_line("changing foreseen: values replaced, run", us[7], "the run alone", us[0]);
+  print_line("changing foreseen: values that change without a word, run", us[8], "the run alone", us[0]);
   print_line("one factor set, run", us[4], "the run alone", us[0]);
   print_line("compile the kernel, which is known", us[5]);
   return errors.first();

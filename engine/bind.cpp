@@ -138,6 +138,17 @@ double loops_ns(const CompiledNest& nest, const Cost& cost) {
 
 }  // namespace
 
+/// Places of another width than the kernel reads.
+static std::optional<std::string> other_places(const std::vector<std::uint8_t>& bits, const Schedule& schedule,
+                                               const std::vector<BoundPlaces>& places) {
+  for (std::size_t number = 0; number < places.size(); ++number) {
+    if (bits[number] == 0 || bits[number] == places[number].bits) continue;
+    return fmt::format("values of operand {} are counted with {} bits, the kernel was made for {}", schedule.tensors[number].name,
+                       places[number].bits, bits[number]);
+  }
+  return std::nullopt;
+}
+
 bool reads(const CompiledNest& nest, std::uint32_t tensor) {
   for (std::size_t storage = 0; storage < nest.nest.tensors.size(); ++storage) {
     if (nest.nest.program.storages[storage].role == loop::Role::input && nest.nest.tensors[storage] == tensor) return true;
@@ -239,6 +250,32 @@ Expected<void> BoundNetwork::State::bind_chunks(std::size_t number) {
   return {};
 }
 
+Expected<void> BoundNetwork::State::lay_out(std::uint32_t number, const Tensor& tensor, bool same, const HostMemory& from) {
+  const ScheduledTensor& scheduled = kernel->plan.schedule.tensors[number];
+  const std::string& name = kernel->network.tensors[scheduled.tensor].name;
+  if (kernel->place_bits[number] > 0) {
+    auto placed = laid_out_through_places(tensor, scheduled.format, from.changing.contains(name), resources, name);
+    if (!placed) return std::unexpected(placed.error());
+    const bool given = placed->origin == LayoutOrigin::given;
+    tensors[number] = given && from.lent ? TensorParts::unowned(tensor) : std::move(placed->tensor);
+    places[number] = {std::move(placed->places), placed->bits};
+    if (given) return {};
+    const bool known = placed->origin == LayoutOrigin::known;
+    ++(placed->origin == LayoutOrigin::made ? layouts.made : !known ? layouts.refilled : same ? layouts.known : layouts.read_through);
+    return {};
+  }
+  if (tensor.format() == scheduled.format) {
+    // A handle costs as much as a pointer, and those of another binding may be gone.
+    tensors[number] = from.lent ? TensorParts::unowned(tensor) : tensor;
+    return {};
+  }
+  auto layout = laid_out(tensor, scheduled.format, from.changing.contains(name), resources, name, std::move(tensors[number]));
+  if (!layout) return std::unexpected(layout.error());
+  tensors[number] = std::move(layout->tensor);
+  ++(layout->origin == LayoutOrigin::made ? layouts.made : layout->origin == LayoutOrigin::known ? layouts.known : layouts.refilled);
+  return {};
+}
+
 Expected<Replaced> BoundNetwork::State::take_operands(const std::map<std::string, Tensor>& given, const HostMemory& from) {
   whole = true;
   const std::vector<ScheduledTensor>& scheduled = kernel->plan.schedule.tensors;
@@ -251,18 +288,12 @@ Expected<Replaced> BoundNetwork::State::take_operands(const std::map<std::string
     const Tensor& tensor = found->second;
     const BoundArrays now = arrays_of(tensor);
     const bool same = now == arrays[number] && now.values != 0;
-    if (tensor.format() == scheduled[number].format) {
-      // A handle costs as much as a pointer, and those of another binding may be gone.
-      tensors[number] = from.lent ? TensorParts::unowned(tensor) : tensor;
-    } else {
-      auto layout = laid_out(tensor, scheduled[number].format, from.changing.contains(name), resources, name, std::move(tensors[number]));
-      if (!layout) return std::unexpected(layout.error());
-      tensors[number] = std::move(layout->tensor);
-      ++(layout->origin == LayoutOrigin::made ? layouts.made : layout->origin == LayoutOrigin::known ? layouts.known : layouts.refilled);
-    }
+    const void* const places_before = places[number].numbers.data();
+    if (auto done = lay_out(number, tensor, same, from); !done) return std::unexpected(done.error());
     const BoundArrays read = arrays_of(tensors[number]);
     replaced.patterns[number] = read.pattern != laid[number].pattern || read.pattern == 0;
-    replaced.values[number] = !same || replaced.patterns[number] || read.values != laid[number].values;
+    replaced.values[number] = !same || replaced.patterns[number] || read.values != laid[number].values ||
+                              places[number].numbers.data() != places_before;
     replaced.any_pattern = replaced.any_pattern || replaced.patterns[number];
     replaced.any_values = replaced.any_values || replaced.values[number];
     arrays[number] = now;
@@ -278,6 +309,7 @@ void BoundNetwork::State::let_go() {
     // As it was given it is a handle that owns nothing, and what it stood for may be gone by now.
     if (scheduled[number].role != TensorRole::operand || laid[number] == arrays[number]) continue;
     tensors[number] = {};
+    places[number] = {};
     whole = false;
   }
 }
@@ -311,7 +343,8 @@ Expected<bool> BoundNetwork::rebind_levels(const std::map<std::string, Tensor>& 
   if (replaced.any_pattern) state.note_patterns();
   if (!replaced.any_pattern && !replaced.any_values) return true;
   if (broken_assumption(state.kernel->nests, state.kernel->network, state.kernel->plan.schedule, state.kernel->finite, state.tensors,
-                        state.resources.threads, replaced, host.assume_finite))
+                        state.resources.threads, replaced, host.assume_finite) ||
+      other_places(state.kernel->place_bits, state.kernel->plan.schedule, state.places))
     return false;
   for (std::size_t number = 0; number < state.nests.size(); ++number) {
     if (state.nests[number].late) continue;
@@ -352,6 +385,7 @@ Expected<BoundNetwork> CompiledNetwork::bind_levels(const std::map<std::string, 
   state->tensors.resize(schedule.tensors.size());
   state->arrays.resize(schedule.tensors.size());
   state->laid.resize(schedule.tensors.size());
+  state->places.resize(schedule.tensors.size());
   state->asked.resize(schedule.tensors.size());
   state->scaled.resize(schedule.tensors.size());
   auto replaced = state->take_operands(operands, host);
@@ -367,8 +401,10 @@ Expected<BoundNetwork> CompiledNetwork::bind_levels(const std::map<std::string, 
   if (auto written = state->take_outputs(host, *replaced); !written) return std::unexpected(written.error());
   state->convert_ms = milliseconds_since(start);
   state->note_patterns();
-  if (const auto broken = broken_assumption(state_->nests, state_->network, schedule, state_->finite, state->tensors,
-                                            resources.threads, *replaced, host.assume_finite)) {
+  auto broken = broken_assumption(state_->nests, state_->network, schedule, state_->finite, state->tensors, resources.threads, *replaced,
+                                  host.assume_finite);
+  if (!broken) broken = other_places(state_->place_bits, schedule, state->places);
+  if (broken) {
     const auto general = state_->generalise(state_->given, operands, *broken);
     if (!general) return std::unexpected(general.error());
     return general->bind(operands, resources, deterministic, host);

@@ -73,6 +73,7 @@ struct LayoutCounters {
   std::uint64_t made = 0;      ///< converted
   std::uint64_t known = 0;     ///< found with the tensor
   std::uint64_t refilled = 0;  ///< values gathered
+  std::uint64_t read_through = 0;  ///< values read where they are, which had changed
 };
 
 class CompiledNetwork;

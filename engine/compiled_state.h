@@ -33,6 +33,7 @@ struct CompiledNetwork::State {
   /// By position in Schedule::tensors: operands whose values have to be finite, because a fact of a nest says so, or what one nest
   /// stores for the next is read as if nothing could tell absent from zero. Without those that the host vouches for.
   std::vector<bool> finite;
+  std::vector<std::uint8_t> place_bits;  ///< likewise: of operands whose values are read through places; 0: in order
   /// The kernel for a network of perhaps other extents and tensors of which something does not hold, and what does not.
   std::function<Expected<CompiledNetwork>(const Network&, const std::map<std::string, Tensor>&, const std::string&)> generalise;
   std::shared_ptr<const Exposure> exposure = nullptr;  ///< of operands and results; null: they are as the network has them
@@ -87,6 +88,12 @@ struct BoundArrays {
   bool operator==(const BoundArrays&) const = default;
 };
 
+/// Where the values of an operand's entries stand, for kernels that read them there.
+struct BoundPlaces {
+  Buffer numbers;      ///< by position 1 + the element of the values; empty: they are read in order
+  unsigned bits = 0;
+};
+
 /// Tensors of the schedule that are others than before.
 struct Replaced {
   std::vector<bool> patterns, values;  ///< by position in Schedule::tensors
@@ -101,6 +108,7 @@ struct alignas(spread_bytes) BoundNetwork::State {
   std::vector<BoundArrays> arrays;  ///< likewise: of operands as they were given, and of the host's memory for results
   bool whole = true;                ///< false: let go of layouts
   std::vector<BoundArrays> laid;    ///< likewise: of operands as the kernel reads them
+  std::vector<BoundPlaces> places;  ///< likewise
   LayoutCounters layouts;
   std::vector<BoundNest> nests;
   std::vector<Buffer> scratch;  ///< one per worker
@@ -138,6 +146,8 @@ struct alignas(spread_bytes) BoundNetwork::State {
   Expected<Tensor> made_or_lent(std::uint32_t number);
   /// Takes the operands, laid out as the schedule says; tells which are others than before.
   Expected<Replaced> take_operands(const std::map<std::string, Tensor>& given, const HostMemory& from);
+  /// Takes an operand laid out as the schedule says, its values in order or through places. `same`: as it was bound before.
+  Expected<void> lay_out(std::uint32_t number, const Tensor& tensor, bool same, const HostMemory& from);
   /// Tells which results have the pattern of an operand as it was given.
   void note_patterns();
   /// Whether a result at the positions of an operand, both of exposed levels perhaps, is handed over with the operand's pattern.

@@ -10,7 +10,8 @@ namespace {
 constexpr std::uint64_t scratch_alignment = 64;
 
 std::uint64_t word_value(const Word& word, const CompiledNest& nest, const Network& network,
-                         const std::vector<Tensor>& tensors, const std::vector<Scaling>& scaled, const ScratchLayout& scratch,
+                         const std::vector<Tensor>& tensors, const std::vector<BoundPlaces>& places,
+                         const std::vector<Scaling>& scaled, const ScratchLayout& scratch,
                          const std::map<std::uint32_t, const void*>& replaced) {
   const auto address = [](const void* pointer) { return std::bit_cast<std::uint64_t>(pointer); };
   if (word.kind == Word::Kind::extent) {
@@ -31,7 +32,12 @@ std::uint64_t word_value(const Word& word, const CompiledNest& nest, const Netwo
       return address(tensor.levels()[word.level].crd.data());
     case Word::Kind::stride:
       return tensor.levels()[word.level].stride;
+    case Word::Kind::places:
+      return address(places[number].numbers.data());
+    case Word::Kind::elements:
+      return tensor.values().size_bytes() / scalar_bytes(tensor.format().scalar);
     default: {
+      if (nest.canonical.program.storages[word.storage].place_bits > 0) return address(tensor.values().data());
       const auto copy = replaced.find(number);
       if (copy != replaced.end()) return address(copy->second);
       const auto* values = static_cast<const std::byte*>(tensor.values().data());
@@ -66,7 +72,7 @@ std::vector<std::uint64_t> BoundNetwork::State::frame(std::size_t number, std::s
   }
   std::vector<std::uint64_t> words;
   for (const Word& word : nest.signature.words)
-    words.push_back(word_value(word, nest, kernel->network, tensors, scaled, layout, replaced));
+    words.push_back(word_value(word, nest, kernel->network, tensors, places, scaled, layout, replaced));
   return words;
 }
 
@@ -86,7 +92,7 @@ void BoundNetwork::State::refill_frames(std::size_t number, const Replaced& repl
                                        ? nest.nest.scaled[nest.canonical.coefficients[word.number]]
                                        : nest.nest.tensors[nest.canonical.storages[word.storage]];
       if (tensor < tensors.size() && (replaced.patterns[tensor] || replaced.values[tensor]))
-        words[place] = word_value(word, nest, kernel->network, tensors, scaled, none, copied);
+        words[place] = word_value(word, nest, kernel->network, tensors, places, scaled, none, copied);
     }
   }
 }

@@ -45,7 +45,7 @@ Expected<Specialized> graded(const Network& network, const Plan& plan, const std
   Specialization grade = wanted.grade;
   const bool automatic = grade == Specialization::automatic;
   if (automatic) grade = Specialization::baked;  // if it pays, which its size tells
-  auto known = specialized(network, plan, operands, wanted.tensors ? *wanted.tensors : no_tensors, grade, resources);
+  auto known = specialized(network, plan, operands, wanted.tensors ? *wanted.tensors : no_tensors, grade, wanted.planned.machine, resources);
   if (!known) return known;
   if (automatic) grade = choose_specialization(plan.cost.ns, wanted.calls, known->baked_entries);
   if (grade == Specialization::baked && known->patterns.empty()) grade = Specialization::profiled;
@@ -65,6 +65,16 @@ std::vector<bool> looked_through(const Network& network, const Schedule& schedul
                      !vouched_for.contains(network.tensors[scheduled.tensor].name));
   }
   return looked;
+}
+
+/// By position in Schedule::tensors: width of the places that values of operands are read through; 0: they are read in order.
+std::vector<std::uint8_t> place_bits(const std::vector<CompiledNest>& nests, const Schedule& schedule) {
+  std::vector<std::uint8_t> bits(schedule.tensors.size());
+  for (const CompiledNest& nest : nests)
+    for (loop::StorageId storage = 0; storage < nest.nest.program.storages.size(); ++storage)
+      if (const std::uint32_t tensor = nest.nest.tensors[storage]; tensor < bits.size())
+        bits[tensor] = std::max(bits[tensor], nest.nest.program.storages[storage].place_bits);
+  return bits;
 }
 
 /// A nest with its code, and with that of its symbolic phase where entries are counted first.
@@ -207,7 +217,7 @@ bool Pipeline::knows_plan(const Network& network, const std::vector<OperandFacts
 
 Expected<std::vector<LoweredNest>> Pipeline::lower(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands,
                                                    const std::map<std::string, Tensor>& tensors, const Machine& machine) const {
-  const auto known = specialized(network, plan, operands, tensors, Specialization::profiled, options().resources);
+  const auto known = specialized(network, plan, operands, tensors, Specialization::profiled, machine, options().resources);
   if (!known) return std::unexpected(known.error());
   auto lowered = lowering(network, plan, operands, known->facts, machine);
   if (!lowered) return std::unexpected(lowered.error());
@@ -248,6 +258,7 @@ Expected<CompiledNetwork> Pipeline::compile(const Network& network, const Plan& 
     if (!compiled) return std::unexpected(compiled.error());
     kernel->nests.push_back(std::move(*compiled));
   }
+  kernel->place_bits = place_bits(kernel->nests, plan.schedule);
   return CompiledNetwork(std::move(kernel));
 }
 
@@ -266,7 +277,8 @@ Expected<bool> Pipeline::knows_code(const Network& network, const Plan& plan, co
                                     const CompileFor& wanted) const {
   if (!options().use_cache) return false;
   static const std::map<std::string, Tensor> no_tensors;
-  auto known = specialized(network, plan, operands, wanted.tensors ? *wanted.tensors : no_tensors, wanted.grade, options().resources);
+  auto known = specialized(network, plan, operands, wanted.tensors ? *wanted.tensors : no_tensors, wanted.grade, wanted.planned.machine,
+                           options().resources);
   if (!known) return std::unexpected(known.error());
   known->facts.scaled = wanted.scaled;
   known->facts.strided = wanted.strided;
@@ -294,6 +306,7 @@ Expected<CompiledNetwork> Pipeline::restored(const Network& network, const Plan&
     if (!ready) return std::unexpected(ready.error());
     kernel->nests.push_back(std::move(*ready));
   }
+  kernel->place_bits = place_bits(kernel->nests, plan.schedule);
   kernel->phases.load = milliseconds_since(start);
   return CompiledNetwork(std::move(kernel));
 }

@@ -420,6 +420,13 @@ std::uint64_t BoundNetwork::bytes() const {
     bytes += state_->tensors[number].bytes();
     if (state_->tensors[number].values().borrowed()) bytes -= state_->tensors[number].values().size_bytes();
   }
+  for (std::size_t number = 0; number < scheduled.size(); ++number) {
+    const BoundPlaces& places = state_->places[number];
+    bytes += places.numbers.size_bytes();
+    const bool shares_values = places.bits > 0 && !(state_->laid[number] == state_->arrays[number]) &&
+                               state_->laid[number].values == state_->arrays[number].values;
+    if (shares_values && !state_->tensors[number].values().borrowed()) bytes -= state_->tensors[number].values().size_bytes();
+  }
   for (const auto& [number, tensor] : state_->delivered) bytes += tensor.bytes();
   for (const BoundNest& nest : state_->nests) {
     for (const PrivateCopies& copies : nest.copies) {

@@ -5,6 +5,7 @@
 #include <xxhash.h>
 
 #include "engine/loop/short_fiber.h"
+#include "engine/placed_values.h"
 #include "runtime/gaps.h"
 #include "runtime/level_traits.h"
 #include "weft/statistics.h"
@@ -127,7 +128,7 @@ std::uint64_t pattern_digest(const Tensor& tensor) {
 }
 
 Expected<Specialized> specialized(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands,
-                                  const std::map<std::string, Tensor>& tensors, Specialization grade,
+                                  const std::map<std::string, Tensor>& tensors, Specialization grade, const Machine& machine,
                                   const Resources& resources) {
   Specialized made;
   made.facts.grade = grade == Specialization::automatic ? Specialization::profiled : grade;
@@ -136,6 +137,9 @@ Expected<Specialized> specialized(const Network& network, const Plan& plan, cons
   made.facts.runs.resize(plan.schedule.tensors.size());
   made.facts.means.resize(plan.schedule.tensors.size());
   made.facts.patterns.resize(plan.schedule.tensors.size());
+  made.facts.place_bits.resize(plan.schedule.tensors.size());
+  for (const PlacedValues& placed : placed_values(network, plan, operands, machine))
+    if (placed.reads_through()) made.facts.place_bits[placed.tensor] = placed.place_bits;
   if (grade == Specialization::generic) return made;
   for (std::size_t number = 0; number < plan.schedule.tensors.size(); ++number) {
     const ScheduledTensor& scheduled = plan.schedule.tensors[number];

@@ -39,9 +39,10 @@ struct Specialized {
   Patterns patterns;
   std::uint64_t baked_entries = 0;
 };
-/// With Specialization::baked a small operand that is converted is converted here too. Resource errors.
+/// With Specialization::baked a small operand that is converted is converted here too. `machine` decides which values are read
+/// through places. Resource errors.
 Expected<Specialized> specialized(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands,
-                                  const std::map<std::string, Tensor>& tensors, Specialization grade,
+                                  const std::map<std::string, Tensor>& tensors, Specialization grade, const Machine& machine,
                                   const Resources& resources);
 
 /// The grade that costs least over the expected calls: compiling takes some milliseconds (`baked_entries` times a bit

@@ -293,7 +293,8 @@ int32_t weft_engine_counter(const weft_engine* engine, const char* name, uint64_
         {"missed_format", &CacheCounters::missed_format},       {"missed_extents", &CacheCounters::missed_extents},
         {"missed_pattern", &CacheCounters::missed_pattern},     {"missed_values", &CacheCounters::missed_values},
         {"layouts_made", &CacheCounters::layouts_made},         {"layouts_known", &CacheCounters::layouts_known},
-        {"layouts_refilled", &CacheCounters::layouts_refilled}, {"idle_bytes", &CacheCounters::idle_bytes}};
+        {"layouts_refilled", &CacheCounters::layouts_refilled}, {"layouts_read_through", &CacheCounters::layouts_read_through},
+        {"idle_bytes", &CacheCounters::idle_bytes}};
     for (const auto& [text, counter] : known) {
       if (text != name) continue;
       *value = engine->engine.counters().*counter;

@@ -220,6 +220,7 @@ CacheCounters Engine::counters() const {
   counters.layouts_made = kernels.layouts->made.load(std::memory_order_relaxed);
   counters.layouts_known = kernels.layouts->known.load(std::memory_order_relaxed);
   counters.layouts_refilled = kernels.layouts->refilled.load(std::memory_order_relaxed);
+  counters.layouts_read_through = kernels.layouts->read_through.load(std::memory_order_relaxed);
   counters.idle_bytes = kernels.idle->bytes();
   return counters;
 }

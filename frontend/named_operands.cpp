@@ -64,6 +64,7 @@ Expected<NamedFacts> in_pinned_formats(NamedFacts operands, const std::map<std::
     if (!layout) return std::unexpected(layout.error());
     const Tensor& stored = layouts[name] = std::move(layout->tensor);
     operand = operand_facts(stored, resources);
+    operand.laid_out = true;
   }
   return operands;
 }

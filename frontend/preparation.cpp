@@ -11,6 +11,7 @@
 #include "engine/exposed.h"
 #include "engine/fallback.h"
 #include "engine/plan/estimate/count_joins.h"
+#include "engine/placed_values.h"
 #include "engine/plan/explain/explain_sparse.h"
 #include "engine/plan/explain/explanation.h"
 #include "engine/plan/schedule/check.h"
@@ -362,6 +363,7 @@ class Preparation {
       const std::string& name = network.tensors[operand.tensor].name;
       operand.conversion_share = conversion_share(name);
       if (changes(name) && !vouched_for_.contains(name)) operand.looks = Looks::always;
+      operand.changes = is_among(name, options_.changing) && !is_among(name, options_.changing_patterns);
     }
     const std::vector<OperandFacts>& facts = prepared_.facts;
     const bool sampled = tensors.size() == facts.size();
@@ -418,6 +420,8 @@ class Preparation {
             fmt::format("planned over the levels of layouts, with {}\n", fmt::join(prepared_.exposure->definitions, ", "));
       if (!converted_.empty())
         report().explanation += fmt::format("converted before the run, as their layouts are pinned: {}\n", fmt::join(converted_, "; "));
+      for (const PlacedValues& placed : placed_values(network, *plan, facts, plan_options.machine))
+        report().explanation += explanation(placed, plan->schedule) + "\n";
       if (!met_.empty()) report().explanation += fmt::format("converted before the run, to meet these: {}\n", fmt::join(met_, "; "));
       if (options_.why) {
         const auto relaxing = Clock::now();

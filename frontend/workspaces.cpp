@@ -188,6 +188,8 @@ void Workspaces::count(Bound& bound) noexcept {
   if (now.known != bound.told.known) totals_->known.fetch_add(now.known - bound.told.known, std::memory_order_relaxed);
   if (now.refilled != bound.told.refilled)
     totals_->refilled.fetch_add(now.refilled - bound.told.refilled, std::memory_order_relaxed);
+  if (now.read_through != bound.told.read_through)
+    totals_->read_through.fetch_add(now.read_through - bound.told.read_through, std::memory_order_relaxed);
   bound.told = now;
 }
 

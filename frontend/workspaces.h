@@ -62,7 +62,7 @@ class IdleWorkspaces : public Kept {
 
 /// What an engine's runs did with layouts.
 struct LayoutTotals {
-  std::atomic<std::uint64_t> made{0}, known{0}, refilled{0};
+  std::atomic<std::uint64_t> made{0}, known{0}, refilled{0}, read_through{0};
 };
 
 /// What runs took: one in 64 is timed, and all that are long enough not to be slowed by it. The fastest of these.

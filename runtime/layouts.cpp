@@ -1,5 +1,6 @@
 #include "runtime/layouts.h"
 
+#include <algorithm>
 #include <type_traits>
 
 #include "runtime/blocks.h"
@@ -116,7 +117,7 @@ Expected<void> make_sources(const Tensor& tensor, PatternLayout& layout, const R
   const auto moved = convert(given, layout.format, resources, name);
   if (!moved) return std::unexpected(moved.error());
   const auto source = moved->values().as<const double>();
-  const unsigned bits = elements < ~std::uint32_t{0} ? 32 : 64;
+  const unsigned bits = position_bits(elements);
   auto sources = Buffer::allocate(source.size() * (bits / 8), resources.memory, name);
   if (!sources) return std::unexpected(sources.error());
   with_width(bits, [&]<class T>(T) {
@@ -125,11 +126,76 @@ Expected<void> make_sources(const Tensor& tensor, PatternLayout& layout, const R
       for (std::uint64_t n = begin; n < end; ++n) to[n] = static_cast<T>(source[n]);
     });
   });
+  const bool has_gaps = std::ranges::find(source, 0.0) != source.end();
   const std::lock_guard lock(layout.mutex);
   if (!layout.pattern) layout.pattern = TensorParts::without_values(*moved);
   layout.sources = std::move(*sources);
   layout.source_bits = bits;
+  layout.has_gaps = has_gaps;
   return {};
+}
+
+/// The elements of a tensor's values in the order of its positions.
+Expected<void> make_sources_in_order(const Tensor& tensor, PatternLayout& layout, const Resources& resources, std::string_view name) {
+  const std::uint64_t positions = tensor.positions(tensor.order() - 1);
+  const unsigned bits = position_bits(tensor.values().size_bytes() / scalar_bytes(tensor.format().scalar));
+  auto sources = Buffer::allocate(positions * (bits / 8), resources.memory, name);
+  if (!sources) return std::unexpected(sources.error());
+  with_width(bits, [&]<class T>(T) {
+    const auto to = sources->as<T>();
+    for_blocks(resources.threads, Blocks(positions, resources.threads), [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
+      for (std::uint64_t n = begin; n < end; ++n) to[n] = static_cast<T>(tensor.offset() + n + 1);
+    });
+  });
+  const std::lock_guard lock(layout.mutex);
+  layout.sources = std::move(*sources);
+  layout.source_bits = bits;
+  return {};
+}
+
+/// What is kept of a pattern in another format, as a thread may use it while others change it.
+struct KnownSources {
+  std::optional<Tensor> pattern;
+  Buffer sources;
+  unsigned bits = 32;
+  bool has_gaps = false;
+};
+
+KnownSources known_sources(PatternLayout& layout) {
+  const std::lock_guard lock(layout.mutex);
+  layout.touch();
+  return {layout.pattern, layout.sources, layout.source_bits, layout.has_gaps};
+}
+
+/// The tensor as it is, with the places of its values.
+Expected<PlacedTensor> in_order(const Tensor& tensor, LayoutOrigin origin, const Resources& resources, std::string_view name) {
+  PatternFacts* const facts = TensorParts::pattern_facts(tensor);
+  const Format format = with_scalar(tensor.format(), Scalar::f64);
+  const auto layout = facts == nullptr ? std::make_shared<PatternLayout>(format) : facts->layouts.of(format, resources.memory);
+  KnownSources known = known_sources(*layout);
+  if (known.sources.size_bytes() == 0 && tensor.positions(tensor.order() - 1) > 0) {
+    const Making making(*layout);
+    if (auto made = make_sources_in_order(tensor, *layout, resources, name); !made) return std::unexpected(made.error());
+    known = known_sources(*layout);
+  }
+  return PlacedTensor{tensor, std::move(known.sources), known.bits, origin};
+}
+
+/// The permutation of a pattern into another format, made where it is not known.
+Expected<KnownSources> permutation(const Tensor& tensor, PatternLayout& layout, const Resources& resources, std::string_view name,
+                                   LayoutOrigin& origin) {
+  const auto is_whole = [](const KnownSources& known) {
+    return known.pattern && (known.sources.size_bytes() > 0 || known.pattern->positions(known.pattern->order() - 1) == 0);
+  };
+  KnownSources known = known_sources(layout);
+  if (is_whole(known)) return known;
+  const Making making(layout);
+  known = known_sources(layout);
+  if (is_whole(known)) return known;
+  if (auto valid = verify_once(tensor, resources, name); !valid) return std::unexpected(valid.error());
+  if (auto made = make_sources(tensor, layout, resources, name); !made) return std::unexpected(made.error());
+  origin = LayoutOrigin::made;
+  return known_sources(layout);
 }
 
 /// The values of a pattern that is laid out already, or nothing where it is not, or memory does not suffice for that.
@@ -275,6 +341,27 @@ Tensor with_strides(const Tensor& packed, const Format& format) {
 }
 
 }  // namespace
+
+Expected<PlacedTensor> laid_out_through_places(const Tensor& tensor, const Format& format, bool changes, const Resources& resources,
+                                               std::string_view name) {
+  return guarded({"converting ", name}, [&]() -> Expected<PlacedTensor> {
+    if (tensor.format() == format) return in_order(tensor, LayoutOrigin::given, resources, name);
+    const bool knows = TensorParts::value_facts(tensor) != nullptr && TensorParts::pattern_facts(tensor) != nullptr;
+    const bool moves_entries = knows && tensor.format().scalar == format.scalar && !tensor.format().all_dense() &&
+                               !has_strides(tensor.format()) && !values_decide_pattern(tensor, format);
+    if (moves_entries) {
+      const auto layout = TensorParts::pattern_facts(tensor)->layouts.of(with_scalar(format, Scalar::f64), resources.memory);
+      LayoutOrigin origin = LayoutOrigin::known;
+      auto known = permutation(tensor, *layout, resources, name, origin);
+      if (!known) return std::unexpected(known.error());
+      if (!known->has_gaps)
+        return PlacedTensor{TensorParts::with_values_of(*known->pattern, tensor), std::move(known->sources), known->bits, origin};
+    }
+    auto layout = laid_out(tensor, format, changes, resources, name);
+    if (!layout) return std::unexpected(layout.error());
+    return in_order(layout->tensor, layout->origin, resources, name);
+  });
+}
 
 Expected<LaidOut> laid_out(const Tensor& tensor, const Format& format, bool changes, const Resources& resources,
                            std::string_view name, Tensor spare) {

@@ -30,4 +30,18 @@ struct LaidOut {
 Expected<LaidOut> laid_out(const Tensor& tensor, const Format& format, bool changes, const Resources& resources,
                            std::string_view name, Tensor spare = {});
 
+/// A tensor whose entries stand in another order than its values.
+struct PlacedTensor {
+  Tensor tensor;       ///< in the format asked for, with the values, and what is known of them, of the tensor as it was given
+  Buffer places;       ///< by position 1 + the element of the values' array
+  unsigned bits = 32;  ///< of a place; 64 where 32 do not suffice
+  LayoutOrigin origin = LayoutOrigin::given;
+};
+
+/// The same as laid_out() without moving values: the permutation stands beside them, for kernels that read through it, and nothing is
+/// to be done when they change. Where it does not suffice (values decide the pattern, have another type, or positions have none) values
+/// are converted, and places count them in order. The last level is compressed, nonunique or singleton.
+Expected<PlacedTensor> laid_out_through_places(const Tensor& tensor, const Format& format, bool changes, const Resources& resources,
+                                               std::string_view name);
+
 }  // namespace weft

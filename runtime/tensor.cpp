@@ -98,6 +98,19 @@ Tensor TensorParts::with_values(const Tensor& tensor, Buffer values, std::uint64
   return other;
 }
 
+Tensor TensorParts::with_values_of(const Tensor& pattern, const Tensor& values) {
+  Tensor other;
+  other.pattern_ = pattern.pattern_;
+  if (const Scalar scalar = values.format().scalar; scalar != pattern.format().scalar) {
+    auto typed = std::make_shared<StoredPattern>(*pattern.pattern_);
+    typed->format.scalar = scalar;
+    if (!typed->facts_owner) typed->facts_owner = pattern.pattern_;
+    other.pattern_ = std::move(typed);
+  }
+  other.values_ = values.values_;
+  return other;
+}
+
 Tensor TensorParts::with_levels(const Tensor& tensor, Format format, std::vector<LevelArrays> levels, Buffer values) {
   Tensor other;
   const Scalar scalar = format.scalar;

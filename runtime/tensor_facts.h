@@ -30,9 +30,11 @@ class PatternLayout : public Kept {
   std::mutex mutex;      ///< of what follows
   std::optional<Tensor> pattern;
   /// By position of the other layout 1 + the element of the given values that stands there, 0 for none; 32 bits wide, or 64
-  /// where they do not suffice. Empty until values have changed once.
+  /// where they do not suffice. Empty until values have changed once. Of the format that the tensor has itself there is nothing else:
+  /// elements in order, for kernels that ask.
   Buffer sources;
   unsigned source_bits = 32;
+  bool has_gaps = false;  ///< some source is 0
   /// The values that were filled last: once no other tensor has them, their memory takes the next ones, without page faults.
   Tensor last;
 };
@@ -171,6 +173,8 @@ struct TensorParts {
   static Tensor unowned(const Tensor& tensor);
   /// The same pattern, and what is known of it, with other values.
   static Tensor with_values(const Tensor& tensor, Buffer values, std::uint64_t offset, Scalar scalar);
+  /// The values, and what is known of them, beside the pattern of another tensor.
+  static Tensor with_values_of(const Tensor& pattern, const Tensor& values);
   /// The same pattern, and what is known of it, in other arrays, whose widths `format` says.
   static Tensor with_levels(const Tensor& tensor, Format format, std::vector<LevelArrays> levels, Buffer values);
   /// The same arrays, kept alive by `owner`.

@@ -15,7 +15,7 @@ namespace {
 
 bool is_pointer(Word::Kind kind) {
   return kind == Word::Kind::pos || kind == Word::Kind::crd || kind == Word::Kind::values ||
-         kind == Word::Kind::scratch;
+         kind == Word::Kind::places || kind == Word::Kind::scratch;
 }
 
 bool prefetches(const loop::Block& statements) {
@@ -136,6 +136,12 @@ void Generator::receive(llvm::Function& body) {
       case Word::Kind::values:
         storages_[each.storage].values = value;
         break;
+      case Word::Kind::places:
+        storages_[each.storage].places = value;
+        break;
+      case Word::Kind::elements:
+        storages_[each.storage].elements = value;
+        break;
       case Word::Kind::scratch: {
         StorageCode& storage = storages_[each.storage];
         switch (words.scratch[each.number].part) {
@@ -175,7 +181,8 @@ void Generator::receive(llvm::Function& body) {
     if (storage.levels.size() > 1 && storage.levels.front().stride && !storage.levels.back().stride)
       storage.levels.back().stride = emit_->constant(1);
   }
-  if (options_.checked || prefetches(program_.body)) count_positions();
+  const bool placed = std::ranges::any_of(storages_, [](const StorageCode& storage) { return storage.places != nullptr; });
+  if (options_.checked || placed || prefetches(program_.body)) count_positions();
 }
 
 /// The frame has no array sizes, but the stored positions tell them from the root down.

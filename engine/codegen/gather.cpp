@@ -83,7 +83,17 @@ void Generator::add_gathered(const GatheredLoop& loop, llvm::Value* position, ll
     return std::ranges::any_of(loop.sums,
                                [&](const GatheredLoop::Sum& sum) { return std::ranges::find(sum.lanes, access) != sum.lanes.end(); });
   };
-  if (wanted(loop.driver.access)) values[loop.driver.access] = load(loop.type, entries.values, value_bits);
+  llvm::Value* every = mask ? mask : ir.CreateVectorSplat(loop.lanes, ir.getTrue());
+  if (wanted(loop.driver.access) && !entries.places) values[loop.driver.access] = load(loop.type, entries.values, value_bits);
+  if (wanted(loop.driver.access) && entries.places) {
+    const unsigned bits = entries.storage->place_bits;
+    for (unsigned lane = 0; lane < loop.lanes; ++lane) fetch_placed(*emit_, entries, emit_->add(position, emit_->constant(lane)));
+    llvm::Type* wide = llvm::FixedVectorType::get(emit_->word(), loop.lanes);
+    llvm::Value* elements = ir.CreateSub(ir.CreateZExt(load(ir.getIntNTy(bits), entries.places, bits), wide),
+                                         ir.CreateVectorSplat(loop.lanes, emit_->constant(1)));
+    values[loop.driver.access] = ir.CreateMaskedGather(several, ir.CreateInBoundsGEP(entries.type, entries.values, elements),
+                                                       llvm::Align(value_bits / 8), every, nothing);
+  }
   for (const loop::AccessId access : loop.located) {
     if (!wanted(access)) continue;
     const StorageCode& factor = storage_of(access);
@@ -91,8 +101,7 @@ void Generator::add_gathered(const GatheredLoop& loop, llvm::Value* position, ll
     llvm::Value* stride = factor.levels.back().stride;
     llvm::Value* offsets = stride ? ir.CreateMul(coordinates, ir.CreateVectorSplat(loop.lanes, stride)) : coordinates;
     llvm::Value* places = ir.CreateInBoundsGEP(factor.type, emit_->address(factor.type, factor.values, first), offsets);
-    values[access] = ir.CreateMaskedGather(several, places, llvm::Align(value_bits / 8),
-                                           mask ? mask : ir.CreateVectorSplat(loop.lanes, ir.getTrue()), nothing);
+    values[access] = ir.CreateMaskedGather(several, places, llvm::Align(value_bits / 8), every, nothing);
   }
   for (const GatheredLoop::Sum& sum : loop.sums) {
     llvm::Value* product = sum.scalars ? ir.CreateVectorSplat(loop.lanes, sum.scalars) : nullptr;

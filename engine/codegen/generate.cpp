@@ -282,6 +282,7 @@ void Generator::load_values(const loop::Block& statements, Scope& scope) {
     if (scope.values[factor] || storage.storage->role != loop::Role::input ||
         scope.cursors[factor].bound != storage.levels.size())
       continue;
+    fetch_placed(*emit_, storage, scope.cursors[factor].begin);
     llvm::Value* place = value_address(*emit_, storage, scope.cursors[factor].begin);
     scope.values[factor] = emit_->load(storage.type, place, scalar_bytes(storage.storage->scalar));
   }

@@ -36,6 +36,14 @@ llvm::Value* load_pos(Emitter& emit, const StorageCode& storage, std::uint32_t l
   return emit.widen(emit.load(type, place, storage.level(level).pos_bits / 8));
 }
 
+/// Where the value of a position stands.
+llvm::Value* placed_element(Emitter& emit, const StorageCode& storage, llvm::Value* position) {
+  const unsigned bits = storage.storage->place_bits;
+  llvm::Type* type = emit.ir().getIntNTy(bits);
+  llvm::Value* place = emit.load(type, emit.address(type, storage.places, position), bits / 8);
+  return emit.sub(emit.widen(place), emit.constant(1));
+}
+
 }  // namespace
 
 // What is asked of any level.
@@ -71,9 +79,29 @@ llvm::Value* value_address(Emitter& emit, const StorageCode& storage, llvm::Valu
     if (llvm::Value* positions = storage.levels[last].positions)
       emit.check(below(emit, position, positions), {storage.id, last}, position);
   }
-  return emit.address(storage.type, storage.values, position);
+  if (!storage.places) return emit.address(storage.type, storage.values, position);
+  llvm::Value* element = placed_element(emit, storage, position);
+  if (emit.checked()) {
+    const auto last = static_cast<std::uint32_t>(storage.levels.size() - 1);
+    emit.check(below(emit, element, storage.elements), {storage.id, last}, element);
+  }
+  return emit.address(storage.type, storage.values, element);
 }
 
+// MTTKRP of a million entries in no order, 16 columns, took 1.36 times as long as with values in order when they were fetched 256 ahead
+// into the second cache, 1.40 times 64 ahead; by hand 1.26, and 1.4 into the first cache, which waits for fewer lines at a time, and 5
+// times without.
+void fetch_placed(Emitter& emit, const StorageCode& storage, llvm::Value* position) {
+  constexpr std::uint64_t ahead = 256;
+  constexpr std::uint32_t reading = 0, second_cache = 2, data = 1;
+  if (!storage.places || emit.checked() || llvm::isa<llvm::Constant>(position)) return;
+  llvm::Value* last = emit.sub(storage.levels.back().positions, emit.constant(1));
+  llvm::Value* later = emit.minimum(emit.add(position, emit.constant(ahead)), last);
+  llvm::IRBuilder<>& ir = emit.ir();
+  ir.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir.getPtrTy()},
+                     {emit.address(storage.type, storage.values, placed_element(emit, storage, later)), ir.getInt32(reading),
+                      ir.getInt32(second_cache), ir.getInt32(data)});
+}
 
 // What a kind says unless it says otherwise.
 

@@ -31,6 +31,8 @@ struct StorageCode {
   llvm::Type* type = nullptr;     ///< of a value
   llvm::Value* values = nullptr;  ///< null where the storage lives in registers
   std::vector<LevelCode> levels;
+  llvm::Value* places = nullptr;    ///< of an input whose values stand in another order: 1 + the element, by position
+  llvm::Value* elements = nullptr;  ///< likewise: how many values there are
   llvm::Value* touched = nullptr;  ///< of an accumulator: the positions accumulated into
   llvm::Value* table = nullptr;    ///< HashedTable
   bool sorted = false;             ///< what drives is the table's list of sorted keys, not that of its keys
@@ -85,7 +87,9 @@ llvm::Value* is_marked(Emitter& emit, const StorageCode& storage, std::uint32_t 
 void locate_sparse(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate,
                    const Slot* finger, llvm::Value* finger_end, llvm::function_ref<void(const Cursor&)> then);
 
-/// Address of a value; checks the position in checked mode.
+/// Address of a value; checks the position, and its place, in checked mode.
 llvm::Value* value_address(Emitter& emit, const StorageCode& storage, llvm::Value* position);
+/// Fetches values that are read through places, some positions behind this one, into the second cache. Nothing for others.
+void fetch_placed(Emitter& emit, const StorageCode& storage, llvm::Value* position);
 
 }  // namespace weft

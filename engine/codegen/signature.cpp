@@ -101,6 +101,10 @@ std::string name_of(const Word& word, const loop::Program& program) {
       return "crd " + level();
     case Word::Kind::values:
       return "values " + program.storages[word.storage].name;
+    case Word::Kind::places:
+      return "places " + program.storages[word.storage].name;
+    case Word::Kind::elements:
+      return "elements " + program.storages[word.storage].name;
     case Word::Kind::stride:
       return "stride " + level();
     case Word::Kind::extent:
@@ -138,6 +142,9 @@ Signature signature(const loop::Program& program) {
       if (each.strided) result.words.push_back({Word::Kind::stride, id, level, 0});
     }
     result.words.push_back({Word::Kind::values, id, 0, 0});
+    if (storage.place_bits == 0) continue;
+    result.words.push_back({Word::Kind::places, id, 0, 0});
+    result.words.push_back({Word::Kind::elements, id, 0, 0});
   }
   for (loop::IndexId index = 0; index < program.indices.size(); ++index)
     if (!known_extent(program, index)) result.words.push_back({Word::Kind::extent, 0, 0, index});

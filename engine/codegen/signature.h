@@ -14,6 +14,8 @@ struct Word {
     pos,          ///< pointer: pos array of (storage, level)
     crd,          ///< pointer: crd array of (storage, level)
     values,       ///< pointer: values of storage
+    places,       ///< pointer: 1 + the element of the values, by position of storage
+    elements,     ///< how many values there are to read through places
     stride,       ///< elements: stride of (storage, level), strided dense levels
     extent,       ///< extent of index `number`
     coefficient,  ///< bits of the double: coefficient word `number`

@@ -120,6 +120,11 @@ class HeadReader : protected TokenReader {
     do levels(storage.levels);
     while (accept(","));
     expect("}");
+    if (!accept("places")) return;
+    expect("<");
+    if (at("0")) error("expected 32 or 64: the width of the places");
+    storage.place_bits = static_cast<std::uint8_t>(number(64));
+    expect(">");
   }
 
   /// One level, or the modes of a key: "hashed(3)<32>" is three levels, the second and third joined to the first.

@@ -101,7 +101,8 @@ class Printer {
       levels.push_back(level(storage.levels[n], modes));
       n += modes;
     }
-    return fmt::format("{} {{{}}}", word(scalar_words, storage.scalar), fmt::join(levels, ", "));
+    const std::string places = storage.place_bits > 0 ? fmt::format(" places<{}>", storage.place_bits) : "";
+    return fmt::format("{} {{{}}}{}", word(scalar_words, storage.scalar), fmt::join(levels, ", "), places);
   }
 
   static std::string level(const Level& level, std::size_t modes) {

@@ -25,12 +25,15 @@ using AccessId = std::uint32_t;   ///< position in Program::accesses
 enum class Role : std::uint8_t { input, output, workspace };
 
 /// A tensor as it is stored: kinds and widths level by level. Workspaces live inside their With. The extent of a level
-/// is the extent of the index that any access puts there (they agree).
+/// is the extent of the index that any access puts there (they agree). Values of an input may stand in another order than its
+/// entries: that of position p is element places[p] - 1 of its array, as where weft laid coordinates out anew and left the values
+/// where the host changes them.
 struct Storage {
   std::string name;
   Role role = Role::input;
   Scalar scalar = Scalar::f64;
   std::vector<Level> levels;
+  std::uint8_t place_bits = 0;  ///< width of the places of its values; 0: position p holds value p
   bool operator==(const Storage&) const = default;
 };
 

@@ -50,6 +50,17 @@ Expected<void> check_kinds(const Storage& storage) {
   return {};
 }
 
+/// Places are those of entries, each of which has a value: none has a gap, or a block of dense levels below it.
+Expected<void> check_places(const Storage& storage) {
+  if (storage.place_bits == 0) return {};
+  const auto wrong = [&](std::string_view why) { return input_error(fmt::format("capability: places of {}: {}", storage.name, why)); };
+  if (storage.role != Role::input) return wrong("only values of an input are read through places");
+  if (storage.place_bits != 32 && storage.place_bits != 64) return wrong(fmt::format("32 or 64 bits wide, not {}", storage.place_bits));
+  if (storage.levels.empty() || !has_crd(storage.levels.back().kind))
+    return wrong("the last level is compressed, nonunique or singleton");
+  return {};
+}
+
 bool offers(LevelKind kind, Use use) {
   switch (use) {
     case Use::drive:
@@ -88,8 +99,10 @@ bool offers(LevelKind kind, Use use, Algorithm algorithm) {
 }  // namespace
 
 Expected<void> check_capability(const Program& program) {
-  for (const Storage& storage : program.storages)
+  for (const Storage& storage : program.storages) {
     if (Expected<void> checked = check_kinds(storage); !checked) return checked;
+    if (Expected<void> checked = check_places(storage); !checked) return checked;
+  }
   return walk(program, [&](const Statement& statement, const Path& path) -> Expected<void> {
     const std::vector<Step>& steps = steps_of(statement);
     const For* loop = std::get_if<For>(&statement.node);

@@ -163,6 +163,13 @@ void mark_results(Nest& nest, const std::vector<Nest>& nests, const Schedule& sc
   }
 }
 
+/// Which operands have values that are read through places.
+void mark_places(Nest& nest, const std::vector<std::uint8_t>& place_bits) {
+  for (NestStorage& storage : nest.storages)
+    if (storage.storage.role == loop::Role::input && storage.tensor < place_bits.size())
+      storage.storage.place_bits = place_bits[storage.tensor];
+}
+
 }  // namespace
 
 Expected<std::vector<LoweredNest>> lower(const Schedule& schedule, const Network& given,
@@ -174,6 +181,7 @@ Expected<std::vector<LoweredNest>> lower(const Schedule& schedule, const Network
   const std::vector<Nest> joined = with_joined_results(*read, schedule, network);
   for (Nest nest : joined) {
     mark_results(nest, joined, schedule, more);
+    mark_places(nest, more.place_bits);
     LoweredNest lowered = specialized(with_workspace_widths(with_drains(nest), network), network, finite, more);
     lowered.program = loop::with_needed_finite_facts(std::move(lowered.program));
     if (auto wide = check_widths(lowered, network); !wide) return std::unexpected(wide.error());

@@ -52,6 +52,9 @@ struct OperandFacts {
   double conversion_share = 1;
   bool copied = false;
   Looks looks = Looks::once;
+  /// Values change between runs, over a pattern that stays; and whether `format` is not the one it is given in, but pinned.
+  bool changes = false;
+  bool laid_out = false;
   /// The tensor itself, if it is there: the caller's, who keeps it. Joins are sampled where those of all operands are.
   const Tensor* stored = nullptr;
 

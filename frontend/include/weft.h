@@ -173,8 +173,8 @@ const char* weft_engine_cache_directory(const weft_engine* engine); /* "": none 
  * "plans_made". Compilations answered at once: "known"; others by the part in which they differ from the last of the
  * same text: "missed_text" (new), "missed_options", "missed_operands" (names), and of an operand "missed_format",
  * "missed_extents", "missed_pattern", "missed_values" (finite or not). Operands in other layouts: "layouts_made",
- * "layouts_known" (found with the tensor), "layouts_refilled" (values had changed). "idle_bytes" of workspaces that
- * wait for a run. WEFT_INPUT for other names. */
+ * "layouts_known" (found with the tensor), "layouts_refilled" (values had changed), "layouts_read_through"
+ * (likewise, and read where they are). "idle_bytes" of workspaces that wait for a run. WEFT_INPUT for other names. */
 int32_t weft_engine_counter(const weft_engine* engine, const char* name, uint64_t* value, weft_error** error);
 /* Calls body(context, task, slot) for every task below `tasks`, in any order, on the threads of the engine, and returns
  * when all are done; `slot`, below their number, is exclusive to one thread at a time. */

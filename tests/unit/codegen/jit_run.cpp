@@ -130,6 +130,19 @@ void add_slots(const Node& node, std::size_t level, const Level& type, StoredArr
   positions.insert(positions.end(), nodes.begin(), nodes.end());
 }
 
+/// The values in another order, every other one first, behind one that no place names.
+void place_elsewhere(const loop::Storage& storage, StoredArrays& arrays) {
+  const std::vector<unsigned char> values = arrays.values;
+  const std::size_t bytes = scalar_bytes(storage.scalar);
+  const std::size_t count = values.size() / bytes;
+  arrays.values.assign((count + 1) * bytes, 0xFF);
+  for (std::size_t position = 0; position < count; ++position) {
+    const std::size_t element = 1 + (position % 2 == 0 ? position / 2 : (count + 1) / 2 + position / 2);
+    std::memcpy(arrays.values.data() + element * bytes, values.data() + position * bytes, bytes);
+    push_index(arrays.places, element + 1, storage.place_bits);
+  }
+}
+
 }  // namespace
 
 Target host_with_bits(unsigned bits) {
@@ -194,6 +207,7 @@ StoredArrays store(const loop::Storage& storage, const std::vector<std::uint64_t
       push(arrays.values, static_cast<float>(value));
     arrays.coordinates.push_back(node.coordinates);
   }
+  if (storage.place_bits > 0) place_elsewhere(storage, arrays);
   return arrays;
 }
 
@@ -254,6 +268,12 @@ void PreparedRun::fill(const loop::Program& program, const loop::Interpretation&
         break;
       case Word::Kind::values:
         frame.push_back(address(arrays.at(word.storage).values));
+        break;
+      case Word::Kind::places:
+        frame.push_back(address(arrays.at(word.storage).places));
+        break;
+      case Word::Kind::elements:
+        frame.push_back(arrays.at(word.storage).values.size() / scalar_bytes(program.storages[word.storage].scalar));
         break;
       case Word::Kind::stride:
         frame.push_back(arrays.at(word.storage).strides[word.level]);

@@ -23,6 +23,7 @@ struct StoredArrays {
   std::vector<std::vector<unsigned char>> crd;
   std::vector<std::uint64_t> strides;
   std::vector<unsigned char> values;
+  std::vector<unsigned char> places;  ///< of values that stand in another order
   std::vector<std::vector<std::uint64_t>> coordinates;  ///< of each value, in level order
 };
 

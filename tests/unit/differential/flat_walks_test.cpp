@@ -114,7 +114,7 @@ bool has_flat_walk(const loop::Block& block) {
 
 /// Whether there is a flat walk; checks what the programs mean.
 bool interprets(const Plan& plan, const BuiltNetwork& made, const CoordinateMap& expected, const Resources& resources) {
-  const auto known = specialized(made.network, plan, made.facts, made.tensors, Specialization::profiled, resources);
+  const auto known = specialized(made.network, plan, made.facts, made.tensors, Specialization::profiled, {}, resources);
   REQUIRE(known);
   const auto nests = lower(plan.schedule, made.network, std::vector<bool>(plan.schedule.tensors.size(), true), known->facts);
   REQUIRE_MESSAGE(nests, nests.error().message);

@@ -7,7 +7,9 @@
 #include <thread>
 #include <vector>
 
+#include "runtime/convert.h"
 #include "runtime/kept.h"
+#include "runtime/level_traits.h"
 #include "runtime/tensor_facts.h"
 #include "unit/runtime/reference.h"
 #include "weft/file.h"
@@ -65,6 +67,53 @@ TEST_CASE("layouts: converted once, found again, filled anew when values change,
     }
   }
   CHECK(refilled > 200);
+}
+
+TEST_CASE("layouts: values read through places are those that convert() moves, also when they change") {
+  std::size_t through = 0;
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    CAPTURE(seed);
+    Random random(seed);
+    const std::size_t order = 1 + random.below(4);
+    const auto tensor = build(coordinates(random.list(order, 40)), random.format(order), resources(), "T");
+    REQUIRE(tensor);
+    Format format = random.chance(20) ? tensor->format() : random.format(order);
+    if (!is_compressed(format.levels.back().kind) && !is_per_parent(format.levels.back().kind)) continue;
+    if (!random.chance(20)) format.scalar = tensor->format().scalar;
+    CAPTURE(tensor->format().text());
+    CAPTURE(format.text());
+    for (int round = 0; round < 3; ++round) {
+      CAPTURE(round);
+      const auto placed = laid_out_through_places(*tensor, format, true, resources(), "T");
+      if (!placed) break;  // a singleton level that these entries do not fit into
+      const auto expected = convert(*tensor, format, resources(), "T");
+      REQUIRE(expected);
+      CHECK(placed->tensor.format() == format);
+      const bool shared = TensorParts::values(placed->tensor) == TensorParts::values(*tensor);
+      through += shared && !(tensor->format() == format);
+      const bool whole = tensor->format().all_dense() || values_decide_pattern(*tensor, format);
+      const LayoutOrigin changed = shared ? LayoutOrigin::known : whole ? LayoutOrigin::made : LayoutOrigin::refilled;
+      CHECK(placed->origin == (tensor->format() == format ? LayoutOrigin::given : round == 0 ? LayoutOrigin::made : changed));
+      // Gathered through the places it is the converted tensor.
+      const std::uint64_t positions = expected->positions(order - 1);
+      REQUIRE(placed->places.size_bytes() == positions * placed->bits / 8);
+      auto values = Buffer::allocate(positions * scalar_bytes(format.scalar), resources().memory, "T");
+      REQUIRE(values);
+      with_element(format.scalar, [&]<class T>(T) {
+        const auto from = placed->tensor.values().as<const T>();
+        for (std::uint64_t n = 0; n < positions; ++n) {
+          const std::uint64_t place = placed->bits == 32 ? placed->places.as<const std::uint32_t>()[n]
+                                                         : placed->places.as<const std::uint64_t>()[n];
+          REQUIRE(place >= 1);
+          REQUIRE(place <= from.size());
+          values->as<T>()[n] = from[place - 1];
+        }
+      });
+      CHECK(stored(TensorParts::with_values(placed->tensor, *values, 0, format.scalar)) == stored(*expected));
+      add_one(*tensor);
+    }
+  }
+  CHECK(through > 30);
 }
 
 TEST_CASE("layouts: values that no cache of a core holds are gathered as those that it does, far apart and near") {
