@@ -353,8 +353,8 @@ Expected<PlacedTensor> laid_out_through_places(const Tensor& tensor, const Forma
       const auto layout = TensorParts::pattern_facts(tensor)->layouts.of(with_scalar(format, Scalar::f64), resources.memory);
       LayoutOrigin origin = LayoutOrigin::known;
       auto known = permutation(tensor, *layout, resources, name, origin);
-      if (!known) return std::unexpected(known.error());
-      if (!known->has_gaps)
+      if (!known && known.error().kind != ErrorKind::resource) return std::unexpected(known.error());
+      if (known && !known->has_gaps)
         return PlacedTensor{TensorParts::with_values_of(*known->pattern, tensor), std::move(known->sources), known->bits, origin};
     }
     auto layout = laid_out(tensor, format, changes, resources, name);

@@ -39,8 +39,9 @@ struct PlacedTensor {
 };
 
 /// The same as laid_out() without moving values: the permutation stands beside them, for kernels that read through it, and nothing is
-/// to be done when they change. Where it does not suffice (values decide the pattern, have another type, or positions have none) values
-/// are converted, and places count them in order. The last level is compressed, nonunique or singleton.
+/// to be done when they change. Where it does not suffice (values decide the pattern, have another type, or positions have none), or
+/// memory does not for the numbers that it is made of, values are converted, and places count them in order. The last level is
+/// compressed, nonunique or singleton.
 Expected<PlacedTensor> laid_out_through_places(const Tensor& tensor, const Format& format, bool changes, const Resources& resources,
                                                std::string_view name);
 

@@ -173,6 +173,29 @@ TEST_CASE("checked code refuses what lies outside, naming storage, level and val
   CHECK(failure([&](test::PreparedRun& run) { set(run.arrays.at(0).pos[1], 0, 2); })[0] == failed);
 }
 
+TEST_CASE("checked code refuses places that name no value") {
+  const Jit jit = new_jit();
+  const loop::Program program = program_of(
+      "program spmv\n  index i, j\n  input M : f64 {dense, compressed<32,32>} places<32>   access M[i,j]\n"
+      "  input x : f64 {dense}   access x[j]\n  output y : f64 {dense}   access y[i]\n"
+      "  for i: locate M, insert y\n    for j: drive M, locate x @vector\n      y += M * x\n");
+  const Expected<ObjectCode> object = compile(program, host_target(), {.checked = true, .strict_fp = false});
+  REQUIRE(object.has_value());
+  const Expected<LoadedCode> code = jit.load(*object, "spmv");
+  REQUIRE(code.has_value());
+  const Interpretation values{{{"i", 2}, {"j", 3}}, {{"M", {{{0, 1}, 2}, {{1, 2}, 3}}}, {"x", {{{1}, 1}, {{2}, 1}}}}, {}};
+  const auto status = [&](std::uint32_t place) {
+    test::PreparedRun run;
+    run.fill(program, values);
+    if (place != 7) std::memcpy(run.arrays.at(0).places.data() + sizeof place, &place, sizeof place);
+    return code->function()(run.frame.data(), 0, 2, &run.worker);
+  };
+  CHECK(status(7) == 0);  // two values behind one that no place names
+  CHECK(status(3) == 0);
+  CHECK(status(4) == static_cast<std::int32_t>(KernelStatus::failed_check));
+  CHECK(status(0) == static_cast<std::int32_t>(KernelStatus::failed_check));
+}
+
 TEST_CASE("a set flag stops a kernel within a tenth of a second, inside one giant fiber too") {
   const Jit jit = new_jit();
   // Loops of 2^40 iterations over one element: its strides are 0.

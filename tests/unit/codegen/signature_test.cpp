@@ -54,6 +54,10 @@ TEST_CASE("results that grow and workspaces that know their entries") {
   known.facts.emplace_back(loop::ExtentFact{0, 3});
   known.facts.emplace_back(loop::ExtentFact{1, 4});
   known.facts.emplace_back(loop::ExtentFact{2, 5});
+  loop::Program placed = known;
+  placed.storages[0].place_bits = 64;
+  CHECK(print(signature(placed), placed)
+            .starts_with("word 0: pos B.1\nword 1: crd B.1\nword 2: values B\nword 3: places B\nword 4: elements B\nword 5: values L\n"));
   const Signature words = signature(known);
   CHECK(print(words, known) ==
         "word 0: pos B.1\nword 1: crd B.1\nword 2: values B\nword 3: values L\n"

@@ -62,7 +62,7 @@ TEST_CASE("every form of the language prints as it is read") {
   const std::string text =
       R"(program forms
   index  u, v, w, b
-  input  K : f32 {nonunique<64,32>, singleton<32>, singleton<64>}   access K.1[u,v,b] access K.2[v,w,b]
+  input  K : f32 {nonunique<64,32>, singleton<32>, singleton<64>} places<64>   access K.1[u,v,b] access K.2[v,w,b]
   input  D : f64 {dense<strided>, dense<strided>}                   access D[u,v]
   input  s : f64 {}                                                 access s[]
   input  c0 : f64 {dense}                                           access c0[u]
@@ -93,6 +93,7 @@ TEST_CASE("every form of the language prints as it is read") {
   CHECK(program->storages[4].levels[0] == Level{LevelKind::compressed, 64, 64});
   CHECK(program->storages[8].levels ==
         std::vector<Level>{{LevelKind::hashed, 32, 32}, {LevelKind::hashed, 32, 32, false, true}, {LevelKind::dense}});
+  CHECK(program->storages[0].place_bits == 64);
   CHECK(program->facts.back() == Fact(LikeFact{6, 0}));
   const std::string printed = print(*program);
   const Expected<Program> again = parse(printed);
