@@ -45,7 +45,8 @@ Expected<Specialized> graded(const Network& network, const Plan& plan, const std
   Specialization grade = wanted.grade;
   const bool automatic = grade == Specialization::automatic;
   if (automatic) grade = Specialization::baked;  // if it pays, which its size tells
-  auto known = specialized(network, plan, operands, wanted.tensors ? *wanted.tensors : no_tensors, grade, wanted.planned.machine, resources);
+  const std::map<std::string, Tensor>& tensors = wanted.tensors ? *wanted.tensors : no_tensors;
+  auto known = specialized(network, plan, operands, tensors, grade, wanted.planned.machine, resources);
   if (!known) return known;
   if (automatic) grade = choose_specialization(plan.cost.ns, wanted.calls, known->baked_entries);
   if (grade == Specialization::baked && known->patterns.empty()) grade = Specialization::profiled;

@@ -44,7 +44,8 @@ struct CacheCounters {
   std::uint64_t known = 0;
   std::uint64_t missed_text = 0, missed_options = 0, missed_operands = 0;
   std::uint64_t missed_format = 0, missed_extents = 0, missed_pattern = 0, missed_values = 0;
-  /// Operands in other layouts: converted, found with the tensor, filled anew because values had changed, or these read where they are.
+  /// Operands in other layouts: converted, found with the tensor, filled anew because values had changed; or these were
+  /// read where they are.
   std::uint64_t layouts_made = 0, layouts_known = 0, layouts_refilled = 0, layouts_read_through = 0;
   std::uint64_t idle_bytes = 0;  ///< of workspaces that wait for the next run
 };

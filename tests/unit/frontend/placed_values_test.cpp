@@ -107,6 +107,10 @@ TEST_CASE("placed values: kernels that do not know of changes, or visit entries 
   REQUIRE_MESSAGE(kernel, (kernel ? "" : kernel.error().message));
   CHECK(kernel->report().explanation.find("values of M, which change, are gathered before each run") != std::string::npos);
   CHECK(kernel->explain("loops")->find("places") == std::string::npos);
+  // What else the kernel reads and writes fills the cache, from which values of few entries come when they are gathered.
+  const Tensors wide = {{"T", operand("sparse(100000x100000,nnz=1000,seed=1)")}, {"B", operand("ones(100000x24)")}};
+  const Kernel sums = compiled(engine, "A(j,r) = T(i,j) * B(i,r)", wide, changing_options("ds:1,0"));
+  CHECK(sums.report().explanation.find("values of T, which change, are gathered before each run") != std::string::npos);
 }
 
 TEST_CASE("placed values: a saved kernel reads them as the one that was saved") {
