@@ -100,6 +100,10 @@ void weft_sort_touched_64(std::uint64_t* touched, std::uint64_t count, const std
 /// Lists the coordinates below `extent` whose mark is not 0, in increasing order; how many.
 std::uint64_t weft_list_marked_32(std::uint32_t* list, const std::uint8_t* marks, std::uint64_t extent);
 
+/// The first position in [begin, end) whose coordinate is not below `coordinate`, or `end`; coordinates increase.
+std::uint64_t weft_lower_bound_32(const std::uint32_t* crd, std::uint64_t begin, std::uint64_t end, std::uint64_t coordinate);
+std::uint64_t weft_lower_bound_64(const std::uint64_t* crd, std::uint64_t begin, std::uint64_t end, std::uint64_t coordinate);
+
 /// Makes the table fit for a workspace, whose coordinates stay below `extents` (by mode), and empties it. `scalar_bytes`
 /// (8: double, 4: float) where no kernel looks keys up or reads them unsorted, else 0.
 void weft_hashed_open(HashedTable* table, std::uint64_t modes, std::uint64_t block_bytes, const std::uint64_t* extents,

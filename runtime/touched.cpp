@@ -1,4 +1,6 @@
 // The functions that kernels call, by the names that runtime/abi.h gives them.
+#include <algorithm>
+
 #include "runtime/abi.h"
 #include "runtime/sort_keys.h"
 
@@ -18,6 +20,14 @@ void weft_sort_touched_64(std::uint64_t* touched, std::uint64_t count, const std
 
 std::uint64_t weft_list_marked_32(std::uint32_t* list, const std::uint8_t* marks, std::uint64_t extent) {
   return list_marked(marks, extent, list);
+}
+
+std::uint64_t weft_lower_bound_32(const std::uint32_t* crd, std::uint64_t begin, std::uint64_t end, std::uint64_t coordinate) {
+  return static_cast<std::uint64_t>(std::ranges::lower_bound(crd + begin, crd + end, coordinate) - crd);
+}
+
+std::uint64_t weft_lower_bound_64(const std::uint64_t* crd, std::uint64_t begin, std::uint64_t end, std::uint64_t coordinate) {
+  return static_cast<std::uint64_t>(std::ranges::lower_bound(crd + begin, crd + end, coordinate) - crd);
 }
 
 }  // namespace weft

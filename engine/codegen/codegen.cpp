@@ -13,6 +13,7 @@
 #include "engine/codegen/emit_object.h"
 #include "engine/codegen/generate.h"
 #include "engine/codegen/target.h"
+#include "engine/codegen/target_machines.h"
 #include "engine/loop/rules.h"
 #include "runtime/headroom.h"
 
@@ -70,9 +71,10 @@ std::string text_of(llvm::Module& module) {
 }
 
 Expected<std::unique_ptr<llvm::Module>> generate_verified(const loop::Program& program, const Target& target,
-                                                          const CodeOptions& options, llvm::LLVMContext& context) {
+                                                          const CodeOptions& options, llvm::LLVMContext& context,
+                                                          const TargetMachines* machines = nullptr) {
   if (Expected<void> possible = loop::check_built(program); !possible) return std::unexpected(possible.error());
-  const unsigned bits = vector_bits(target);
+  const unsigned bits = known_vector_bits(target, machines);
   if (bits == 0) return unsupported("no code generator for the machine '" + target.text() + "'");
   std::unique_ptr<llvm::Module> module = generate(program, target, bits, options, context);
   std::string complaint;
@@ -94,7 +96,7 @@ Expected<std::string> machine_code(const loop::Program& program, const Target& t
   if (!room) return std::unexpected(room.error());
   llvm::LLVMContext context;
   context.setDiscardValueNames(form == EmittedForm::object);  // they are for people
-  Expected<std::unique_ptr<llvm::Module>> module = generate_verified(program, target, options, context);
+  Expected<std::unique_ptr<llvm::Module>> module = generate_verified(program, target, options, context, machines);
   if (!module) return std::unexpected(module.error());
   const Clock::time_point generated = Clock::now();
   Expected<std::string> code = emit_machine_code(**module, target, form, machines);

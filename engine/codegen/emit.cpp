@@ -4,6 +4,7 @@
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Module.h>
+#include <llvm/Transforms/Utils/Local.h>
 #include <llvm/Transforms/Utils/PromoteMemToReg.h>
 
 #include <cstddef>
@@ -53,6 +54,12 @@ llvm::Value* Emitter::add(llvm::Value* a, llvm::Value* b) {
 llvm::Value* Emitter::sub(llvm::Value* a, llvm::Value* b) {
   if (auto* number = llvm::dyn_cast<llvm::ConstantInt>(b); number && number->isZero()) return a;
   return ir_.CreateSub(a, b);
+}
+
+llvm::Value* Emitter::one_less(llvm::Value* value) {
+  auto* made = llvm::dyn_cast<llvm::Instruction>(value);
+  if (!made || llvm::isa<llvm::PHINode>(made) || made->isTerminator()) return sub(value, constant(1));
+  return llvm::IRBuilder<>(made->getNextNode()).CreateSub(value, constant(1));
 }
 
 llvm::Value* Emitter::mul(llvm::Value* a, llvm::Value* b) {
@@ -185,12 +192,12 @@ void Emitter::strips(std::span<const Slot> positions, std::span<llvm::Value* con
   set(fuel_, ir_.CreateSub(fuel, constant(1)));
   ir_.CreateCondBr(ir_.CreateICmpSLT(get(fuel_), constant(0)), thirsty, go);
   ir_.SetInsertPoint(thirsty);
-  poll();
+  llvm::Value* stop = poll();
   for (std::size_t n = 0; n < positions.size(); ++n) {
     llvm::Value* position = get(positions[n]);
     set(limits[n], add(position, minimum(sub(ends[n], position), constant(longest_strip))));
   }
-  ir_.CreateBr(go);
+  ir_.CreateCondBr(stop, cancelled(), go);
   go->moveAfter(ir_.GetInsertBlock());
   ir_.SetInsertPoint(go);
   std::vector<llvm::Value*> values;
@@ -208,21 +215,30 @@ void Emitter::strips(std::span<const Slot> positions, std::span<llvm::Value* con
 
 void Emitter::spend_fuel() {
   set(fuel_, ir_.CreateSub(get(fuel_), constant(1)));
-  if_then(ir_.CreateICmpSLT(get(fuel_), constant(0)), [&] { poll(); });
+  llvm::BasicBlock* thirsty = block("poll");
+  llvm::BasicBlock* go_on = block("fueled");
+  ir_.CreateCondBr(ir_.CreateICmpSLT(get(fuel_), constant(0)), thirsty, go_on);
+  ir_.SetInsertPoint(thirsty);
+  ir_.CreateCondBr(poll(), cancelled(), go_on);
+  ir_.SetInsertPoint(go_on);
 }
 
-void Emitter::poll() {
+llvm::Value* Emitter::poll() {
   llvm::Value* pointer = worker_member(offsetof(Worker, cancelled));
   llvm::LoadInst* flag = ir_.CreateAlignedLoad(ir_.getInt8Ty(), pointer, llvm::Align(1));
   flag->setAtomic(llvm::AtomicOrdering::Monotonic);
-  llvm::BasicBlock* stop = block("cancelled");
-  llvm::BasicBlock* go_on = block("refuel");
-  ir_.CreateCondBr(ir_.CreateICmpNE(flag, ir_.getInt8(0)), stop, go_on);
-  ir_.SetInsertPoint(stop);
-  ir_.CreateRet(ir_.getInt32(static_cast<std::uint32_t>(KernelStatus::cancelled)));
-  ir_.SetInsertPoint(go_on);
+  llvm::Value* stop = ir_.CreateICmpNE(flag, ir_.getInt8(0));
   set(fuel_, constant(fuel_per_poll));
   for (const std::function<void()>& more : at_poll_) more();
+  return stop;
+}
+
+llvm::BasicBlock* Emitter::cancelled() {
+  if (!cancelled_) {
+    cancelled_ = llvm::BasicBlock::Create(function_.getContext(), "cancelled", &function_);
+    llvm::IRBuilder<>(cancelled_).CreateRet(ir_.getInt32(static_cast<std::uint32_t>(KernelStatus::cancelled)));
+  }
+  return cancelled_;
 }
 
 llvm::Value* Emitter::call(const char* name, llvm::Type* result, llvm::ArrayRef<llvm::Value*> arguments) {
@@ -258,8 +274,12 @@ void Emitter::finish() { finish(ir_.getInt32(static_cast<std::uint32_t>(KernelSt
 
 void Emitter::finish(llvm::Value* result) {
   ir_.CreateRet(result);
+  if (cancelled_) cancelled_->moveAfter(&function_.back());
   llvm::DominatorTree dominators(function_);
   llvm::PromoteMemToReg(slots_, dominators);
+  for (llvm::BasicBlock& block : function_)
+    for (llvm::Instruction& each : llvm::make_early_inc_range(llvm::reverse(block)))
+      if (llvm::isInstructionTriviallyDead(&each)) each.eraseFromParent();
 }
 
 }  // namespace weft

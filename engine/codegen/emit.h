@@ -72,6 +72,7 @@ class Emitter {
   llvm::Value* add(llvm::Value* a, llvm::Value* b);
   llvm::Value* sub(llvm::Value* a, llvm::Value* b);
   llvm::Value* mul(llvm::Value* a, llvm::Value* b);
+  llvm::Value* one_less(llvm::Value* value);  ///< written right behind the value: loops in between do not repeat it
   llvm::Value* minimum(llvm::Value* a, llvm::Value* b);
   llvm::Value* widen(llvm::Value* value);  ///< zero-extended to 64 bits
   /// A coordinate or position as an array of such a width holds it (narrow_numbers in runtime/indices.h).
@@ -119,13 +120,16 @@ class Emitter {
   void check(llvm::Value* holds, Origin origin, llvm::Value* value);
 
   llvm::Module& module() { return *function_.getParent(); }
-  /// Returns KernelStatus::done, or `result`, and promotes the slots to registers.
+  /// Returns KernelStatus::done, or `result`, promotes the slots to registers, and drops what is read for nothing.
   void finish();
   void finish(llvm::Value* result);
 
  private:
   llvm::BasicBlock* block(const char* role);
-  void poll();
+  /// Reads the cancellation flag, fills up with fuel and writes what on_poll() adds; whether to go to cancelled().
+  llvm::Value* poll();
+  /// The one block of the function that returns `cancelled`.
+  llvm::BasicBlock* cancelled();
 
   llvm::Function& function_;
   llvm::Value* worker_;
@@ -134,6 +138,7 @@ class Emitter {
   llvm::IRBuilder<> ir_;
   std::vector<llvm::AllocaInst*> slots_;
   std::vector<std::function<void()>> at_poll_;
+  llvm::BasicBlock* cancelled_ = nullptr;
   Slot fuel_;
   std::string loop_;  // that blocks are named after
 };

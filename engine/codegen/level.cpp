@@ -111,8 +111,8 @@ llvm::Value* LevelKindCode::coordinate(Emitter& emit, const StorageCode& storage
 
 Range LevelKindCode::chunk(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range, llvm::Value* begin,
                            llvm::Value* end) const {
-  llvm::Value* first = lower_bound_outlined(emit, storage, level, range, begin);
-  return {first, lower_bound_outlined(emit, storage, level, {first, range.end}, end)};
+  llvm::Value* first = lower_bound_called(emit, storage, level, range, begin);
+  return {first, lower_bound_called(emit, storage, level, {first, range.end}, end)};
 }
 
 llvm::Value* LevelKindCode::next(Emitter&, const StorageCode&, const Cursor&, llvm::Value* place, llvm::Value*) const { return place; }

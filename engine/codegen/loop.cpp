@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <deque>
+#include <set>
 
 #include "engine/codegen/generate.h"
 #include "engine/codegen/long_sum.h"
@@ -155,17 +156,18 @@ bool Generator::always_strips(const loop::Block& statements) const {
     if (const JoinedLoops loops = joined_loops(program_, *each); !loops.empty())
       return !is_windowed(loops) && !is_unrolled(program_, loops);
     if (loop::is_short_loop(program_, *each) || is_written_out(program_, *each)) return false;
-    // Nothing filters: every step binds the loop's own index, dense ones but for the driver.
+    // Nothing filters: every step binds the loop's own index, dense ones but for the driver, or has dense levels only.
     std::size_t drivers = 0;
     bool child_of_sparse = false;
     for (const loop::Step& step : each->steps) {
       const loop::Access& access = program_.accesses[step.access];
+      const std::vector<Level>& levels = program_.storages[access.storage].levels;
+      if (std::ranges::none_of(levels, [](const Level& one) { return is_sparse(one.kind); })) continue;
       const auto place = std::ranges::find(access.indices, each->index);
       if (std::ranges::count(access.indices, each->index) != 1 ||
           std::ranges::count(each->steps, step.access, &loop::Step::access) != 1)
         return false;
       const auto level = static_cast<std::size_t>(place - access.indices.begin());
-      const std::vector<Level>& levels = program_.storages[access.storage].levels;
       if (!is_sparse(levels[level].kind)) continue;
       if (step.use != loop::Use::drive) return false;
       ++drivers;
@@ -421,7 +423,7 @@ void Generator::prefetch_level(const loop::For& each, const Driver& driver, llvm
   // workspace nothing follows: behind the touched coordinates stands what was there before.
   const bool is_stored = storage.storage->role == loop::Role::input;
   llvm::Value* all = is_stored ? storage.levels[driven].positions : nullptr;
-  llvm::Value* last = emit_->sub(all ? all : driver.range.end, emit_->constant(1));
+  llvm::Value* last = emit_->one_less(all ? all : driver.range.end);
   const auto coordinate_ahead = [&](std::uint64_t distance) {
     llvm::Value* ahead = emit_->minimum(emit_->add(position, emit_->constant(distance)), last);
     return emit_->widen(coordinate_at(*emit_, storage, driven, ahead));
@@ -434,7 +436,10 @@ void Generator::prefetch_level(const loop::For& each, const Driver& driver, llvm
                           ir.getInt32(3), ir.getInt32(1)});
   };
   llvm::Value* coordinate = coordinate_ahead(each.marks.prefetch);
+  llvm::Value* further_coordinate = nullptr;
+  std::set<loop::AccessId> seen;
   for (const loop::Step& step : rest) {
+    if (!seen.insert(step.access).second) continue;  // steps on further levels have the same cursor here
     const StorageCode& factor = storage_of(step.access);
     const Cursor& cursor = scope.cursors[step.access];
     const loop::Access& access = program_.accesses[step.access];
@@ -449,7 +454,8 @@ void Generator::prefetch_level(const loop::For& each, const Driver& driver, llvm
     if (below < factor.levels.size() && is_compressed(factor.level(below).kind)) {
       llvm::Type* pos = emit_->ir().getIntNTy(factor.level(below).pos_bits);
       llvm::Type* crd = emit_->ir().getIntNTy(factor.level(below).crd_bits);
-      llvm::Value* further = dense_at(*emit_, factor, cursor, coordinate_ahead(2 * std::uint64_t{each.marks.prefetch})).begin;
+      if (!further_coordinate) further_coordinate = coordinate_ahead(2 * std::uint64_t{each.marks.prefetch});
+      llvm::Value* further = dense_at(*emit_, factor, cursor, further_coordinate).begin;
       touch(emit_->address(pos, factor.levels[below].pos, further), line_bytes);
       llvm::Value* first = positions_below(*emit_, factor, {below, row, nullptr}).begin;
       touch(emit_->address(crd, factor.levels[below].crd, first), line_bytes);

@@ -1,8 +1,5 @@
 #include "engine/codegen/sorted_level.h"
 
-#include <llvm/IR/Module.h>
-
-#include <string>
 #include <vector>
 
 #include "engine/codegen/codegen.h"
@@ -30,22 +27,11 @@ llvm::Value* lower_bound(Emitter& emit, const StorageCode& storage, std::uint32_
   return emit.get(low);
 }
 
-llvm::Value* lower_bound_outlined(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
-                                  llvm::Value* coordinate) {
+llvm::Value* lower_bound_called(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
+                                llvm::Value* coordinate) {
   if (emit.checked()) return lower_bound(emit, storage, level, range, coordinate);  // its checks return the status
-  llvm::Module& module = emit.module();
-  const std::string name = "weft_lower_bound_" + std::to_string(storage.level(level).crd_bits);
-  llvm::Function* function = module.getFunction(name);
-  if (!function) {
-    llvm::Type* word = emit.word();
-    function = llvm::Function::Create(llvm::FunctionType::get(word, {emit.ir().getPtrTy(), word, word, word}, false),
-                                      llvm::GlobalValue::InternalLinkage, name, module);
-    Emitter body(*function, nullptr, {}, emit.vector_bits());
-    StorageCode any = storage;
-    any.levels[level].crd = function->getArg(0);
-    body.finish(lower_bound(body, any, level, {function->getArg(1), function->getArg(2)}, function->getArg(3)));
-  }
-  return emit.ir().CreateCall(function, {storage.levels[level].crd, range.begin, range.end, coordinate});
+  return emit.call(storage.level(level).crd_bits == 32 ? "weft_lower_bound_32" : "weft_lower_bound_64", emit.word(),
+                   {storage.levels[level].crd, range.begin, range.end, coordinate});
 }
 
 llvm::Value* gallop(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,

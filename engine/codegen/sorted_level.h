@@ -9,9 +9,9 @@ namespace weft {
 llvm::Value* lower_bound(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
                          llvm::Value* coordinate);
 
-/// The same by a function of its own: smaller code where speed does not matter.
-llvm::Value* lower_bound_outlined(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
-                                  llvm::Value* coordinate);
+/// The same by a call of the runtime, for the two ends of a chunk: a function of the module's own would be a tenth of the time to emit.
+llvm::Value* lower_bound_called(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
+                                llvm::Value* coordinate);
 
 /// The same by doubling steps from range.begin: cheap where the answer is near.
 llvm::Value* gallop(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,

@@ -10,6 +10,16 @@ namespace weft {
 
 TargetMachines::TargetMachines() : state_(std::make_shared<State>()) {}
 
+unsigned known_vector_bits(const Target& target, const TargetMachines* pool) {
+  if (!pool) return vector_bits(target);
+  const std::lock_guard lock(pool->state()->mutex);
+  auto& known = pool->state()->bits;
+  const std::string key = target.text();
+  for (const auto& [text, bits] : known)
+    if (text == key) return bits;
+  return known.emplace_back(key, vector_bits(target)).second;
+}
+
 Expected<LentMachine> LentMachine::take(const Target& target, const TargetMachines* pool) {
   LentMachine lent;
   lent.key_ = target.text();
@@ -24,9 +34,11 @@ Expected<LentMachine> LentMachine::take(const Target& target, const TargetMachin
       return lent;
     }
   }
+  // Small code: what an object needs lies together, and the linker has stubs for what is called. Without a word LLVM takes large code for
+  // what is compiled in the process itself, whose addresses are sums of 64-bit constants, each a register.
   lent.machine_.reset(find_target(target.triple)
                           ->createTargetMachine(target.triple, target.cpu, target.features, llvm::TargetOptions(),
-                                                llvm::Reloc::PIC_, std::nullopt, llvm::CodeGenOptLevel::Less, true));
+                                                llvm::Reloc::PIC_, llvm::CodeModel::Small, llvm::CodeGenOptLevel::Less, true));
   if (!lent.machine_) return internal_error("LLVM makes no code generator for " + lent.key_);
   return lent;
 }

@@ -16,7 +16,11 @@ namespace weft {
 struct TargetMachines::State {
   std::mutex mutex;
   std::vector<std::pair<std::string, std::unique_ptr<llvm::TargetMachine>>> idle;  ///< by Target::text()
+  std::vector<std::pair<std::string, unsigned>> bits;                              ///< vector_bits, too
 };
+
+/// vector_bits, asked of LLVM once where there is a pool to keep it: to read the lists of features takes a fiftieth of a compilation.
+unsigned known_vector_bits(const Target& target, const TargetMachines* pool);
 
 /// One machine for one compilation; goes back to its pool, if it has one, when this ends.
 class LentMachine {

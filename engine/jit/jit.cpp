@@ -42,6 +42,8 @@ llvm::Error define_symbols(llvm::orc::LLJIT& jit) {
   add("weft_sort_touched_32", &weft_sort_touched_32);
   add("weft_sort_touched_64", &weft_sort_touched_64);
   add("weft_list_marked_32", &weft_list_marked_32);
+  add("weft_lower_bound_32", &weft_lower_bound_32);
+  add("weft_lower_bound_64", &weft_lower_bound_64);
   add("weft_hashed_open", &weft_hashed_open);
   add("weft_hashed_insert", &weft_hashed_insert);
   add("weft_hashed_remove_last", &weft_hashed_remove_last);

@@ -75,6 +75,21 @@ TEST_CASE("a constant row is added up in registers, by vectors as wide as the ma
   CHECK(count(fused(512, {.checked = false, .strict_fp = true}), "fmuladd") == 0);
 }
 
+TEST_CASE("a kernel has one way out of all its loops, and touches what lies ahead once for each operand") {
+  const loop::Program program = program_of(
+      "program gather\n  index i, k, r\n"
+      "  input  T : f64 {dense, compressed<32,32>}   access T[i,k]\n"
+      "  input  C : f64 {dense, compressed<32,32>}   access C[k,r]\n"
+      "  output A : f64 {dense, dense, dense}        access A[r,i,k]\n"
+      "  for i: locate T\n    for k: drive T, locate C @prefetch(8)\n"
+      "      for r: drive C, insert A, insert A, insert A @prefetch(12)\n        A += T * C\n");
+  const Expected<std::string> text = llvm_text(program, host_target(), {});
+  REQUIRE_MESSAGE(text.has_value(), text.error().message);
+  CHECK(count(*text, "  ret i32 1\n") == 1);
+  CHECK(count(*text, "load atomic") == 2);  // the loop over r is cut into strips, which look often enough for that over k
+  CHECK(count(*text, "@llvm.prefetch.p0(ptr %") == 5);  // where C's row begins, its coordinates and two lines of values; A's element
+}
+
 TEST_CASE("compile reports its times and the target is part of the text") {
   CompileTimes times;
   REQUIRE(compile(program_of(spmm_text), host_target(), {}, &times).has_value());
