@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <optional>
 
 #include "engine/cache/cache_directory.h"
 #include "engine/cache/disk_cache.h"
@@ -78,27 +79,81 @@ std::vector<std::uint8_t> place_bits(const std::vector<CompiledNest>& nests, con
   return bits;
 }
 
-/// A nest with its code, and with that of its symbolic phase where entries are counted first.
-Expected<CompiledNest> coded(LoweredNest nest, const CodeOptions& code, const std::string& command, KernelStore& kernels,
-                             CompilePhases& phases) {
-  CompiledNest compiled;
-  compiled.canonical = loop::canonical(nest.program);
-  compiled.signature = signature(compiled.canonical.program);
-  compiled.nest = std::move(nest);
-  const auto stored = kernels.get(compiled, code, command, compiled.origin, phases);
-  if (!stored) return std::unexpected(stored.error());
-  compiled.code = stored->code;
-  compiled.object_bytes = stored->object_bytes;
-  if (!counts_entries(compiled.canonical.program)) return compiled;
-  CodeOptions symbolic = code;
-  symbolic.symbolic = true;
-  symbolic.count = false;
+/// A kernel of a nest: its own or, where entries are counted first, that of the symbolic phase.
+struct WantedKernel {
+  CompiledNest* nest = nullptr;
+  bool counts = false;
+  CompilePhases phases = {};
+  std::uint64_t counting_bytes = 0;
+  std::optional<Error> error = {};
+};
+
+void find_or_compile(WantedKernel& wanted, CodeOptions code, const std::string& command, KernelStore& kernels,
+                     const std::vector<Cancellation>& cancelled_by) {
+  if (any_cancelled(cancelled_by)) {
+    wanted.error = Error{ErrorKind::cancelled, "interrupted"};
+    return;
+  }
   KernelOrigin origin = KernelOrigin::memory;
-  const auto counting = kernels.get(compiled, symbolic, command, origin, phases);
-  if (!counting) return std::unexpected(counting.error());
-  compiled.counting = counting->code;
-  compiled.object_bytes += counting->object_bytes;
-  return compiled;
+  if (wanted.counts) {
+    code.symbolic = true;
+    code.count = false;
+  }
+  const auto stored = kernels.get(*wanted.nest, code, command, origin, wanted.phases);
+  if (!stored) {
+    wanted.error = stored.error();
+  } else if (wanted.counts) {
+    wanted.nest->counting = stored->code;
+    wanted.counting_bytes = stored->object_bytes;
+  } else {
+    wanted.nest->code = stored->code;
+    wanted.nest->origin = origin;
+    wanted.nest->object_bytes = stored->object_bytes;
+  }
+}
+
+/// Nests with their code: kernels are made side by side on the threads there are, one by one where the host is told of each (a trace).
+/// The phases share the time that this takes.
+Expected<std::vector<CompiledNest>> coded(std::vector<LoweredNest> lowered, const CodeOptions& code, const std::string& command,
+                                          KernelStore& kernels, const EngineOptions& options,
+                                          const std::vector<Cancellation>& cancelled_by, CompilePhases& phases) {
+  std::vector<CompiledNest> nests;
+  for (LoweredNest& nest : lowered) {
+    CompiledNest compiled;
+    compiled.canonical = loop::canonical(nest.program);
+    compiled.signature = signature(compiled.canonical.program);
+    compiled.nest = std::move(nest);
+    nests.push_back(std::move(compiled));
+  }
+  std::vector<WantedKernel> wanted;
+  for (CompiledNest& nest : nests) {
+    wanted.push_back({&nest});
+    if (counts_entries(nest.canonical.program)) wanted.push_back({&nest, true});
+  }
+  const auto start = Clock::now();
+  const auto make = [&](std::size_t number) { find_or_compile(wanted[number], code, command, kernels, cancelled_by); };
+  if (wanted.size() > 1 && options.resources.threads.available() > 1 && !options.trace && !options.dump_directory)
+    options.resources.threads.for_each(wanted.size(), [&](std::size_t number, unsigned) { make(number); });
+  else
+    for (std::size_t number = 0; number < wanted.size(); ++number) {
+      make(number);
+      if (wanted[number].error) break;
+    }
+  const double taken = milliseconds_since(start);
+  CompilePhases sum;
+  for (const WantedKernel& each : wanted) {
+    if (each.error) return std::unexpected(*each.error);
+    sum.generate += each.phases.generate;
+    sum.emit += each.phases.emit;
+    sum.load += each.phases.load;
+    each.nest->object_bytes += each.counting_bytes;
+  }
+  const double all = sum.generate + sum.emit + sum.load;
+  const double share = all > taken ? taken / all : 1;
+  phases.generate += share * sum.generate;
+  phases.emit += share * sum.emit;
+  phases.load += share * sum.load;
+  return nests;
 }
 
 std::unexpected<Error> damaged(std::string_view what) { return input_error(fmt::format("the saved kernel is damaged: {}", what)); }
@@ -253,12 +308,9 @@ Expected<CompiledNetwork> Pipeline::compile(const Network& network, const Plan& 
   kernel->finite = looked_through(network, plan.schedule, lowered->finite, wanted.assume_finite);
   kernel->phases.lower = milliseconds_since(start);
   const std::string command = options().trace ? command_line(network, operands, plan.schedule, options()) : std::string();
-  for (LoweredNest& nest : lowered->nests) {
-    if (any_cancelled(wanted.cancelled_by)) return fail(ErrorKind::cancelled, "interrupted");
-    auto compiled = coded(std::move(nest), kernel->code, command, state_->kernels, kernel->phases);
-    if (!compiled) return std::unexpected(compiled.error());
-    kernel->nests.push_back(std::move(*compiled));
-  }
+  auto nests = coded(std::move(lowered->nests), kernel->code, command, state_->kernels, options(), wanted.cancelled_by, kernel->phases);
+  if (!nests) return std::unexpected(nests.error());
+  kernel->nests = std::move(*nests);
   kernel->place_bits = place_bits(kernel->nests, plan.schedule);
   return CompiledNetwork(std::move(kernel));
 }
