@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <deque>
-#include <set>
 
 #include "engine/codegen/generate.h"
 #include "engine/codegen/long_sum.h"
@@ -437,9 +436,9 @@ void Generator::prefetch_level(const loop::For& each, const Driver& driver, llvm
   };
   llvm::Value* coordinate = coordinate_ahead(each.marks.prefetch);
   llvm::Value* further_coordinate = nullptr;
-  std::set<loop::AccessId> seen;
   for (const loop::Step& step : rest) {
-    if (!seen.insert(step.access).second) continue;  // steps on further levels have the same cursor here
+    // Of an access whose further levels are bound here too, R[i,j,k] below loops over j and k, the rows at i are not what is read.
+    if (std::ranges::count(rest, step.access, &loop::Step::access) > 1) continue;
     const StorageCode& factor = storage_of(step.access);
     const Cursor& cursor = scope.cursors[step.access];
     const loop::Access& access = program_.accesses[step.access];

@@ -35,6 +35,8 @@ std::uint32_t prefetch_distance(const Nest& nest, const Network& network, const 
     const bool scattered = storage.role == loop::Role::output && !root && !is_appended(nest.storages[each.access->storage]) &&
                            !nest.storages[each.access->storage].like;
     if (storage.role != loop::Role::input && !scattered) continue;
+    // Single elements: of R[i,j,k] below loops over j and k.
+    if (std::ranges::count(bound, each.access, &LocatedLevel::access) > 1) continue;
     const std::vector<Level>& levels = storage.levels;
     const bool all_dense = std::ranges::all_of(levels, [](const Level& level) { return is_dense(level); });
     const std::uint64_t bytes = dense_bytes(*each.access, storage.scalar, network);

@@ -315,6 +315,16 @@ TEST_CASE("rows that are added to are prefetched where they come from memory") {
   CHECK(scattering(65537).find("@prefetch(12)") != std::string::npos);
 }
 
+TEST_CASE("elements whose further coordinates are bound outside are not prefetched: what stands ahead is another row") {
+  Case given;
+  given.extents = {{'i', 65537}, {'k', 200}};
+  given.factors = {"M ik", "c k"};
+  given.result = "Y ik";
+  given.schedule = "  layout M ds:1,0 f64\n  layout c d:0 f64\n  result Y dd:0,1 f64\n  Y[i,k] += M[i,k] * c[k]   loops k,i\n";
+  CHECK(programs(given).find("insert Y, insert Y") != std::string::npos);
+  CHECK(programs(given).find("@prefetch") == std::string::npos);
+}
+
 TEST_CASE("what is no schedule is refused") {
   auto message = [](const std::string& from, const std::string& to) {
     Case given = mttkrp();
