@@ -136,11 +136,9 @@ double loops_ns(const CompiledNest& nest, const Cost& cost) {
   return ns;
 }
 
-}  // namespace
-
 /// Places of another width than the kernel reads.
-static std::optional<std::string> other_places(const std::vector<std::uint8_t>& bits, const Schedule& schedule,
-                                               const std::vector<BoundPlaces>& places) {
+std::optional<std::string> other_places(const std::vector<std::uint8_t>& bits, const Schedule& schedule,
+                                        const std::vector<BoundPlaces>& places) {
   for (std::size_t number = 0; number < places.size(); ++number) {
     if (bits[number] == 0 || bits[number] == places[number].bits) continue;
     return fmt::format("values of operand {} are counted with {} bits, the kernel was made for {}", schedule.tensors[number].name,
@@ -148,6 +146,8 @@ static std::optional<std::string> other_places(const std::vector<std::uint8_t>& 
   }
   return std::nullopt;
 }
+
+}  // namespace
 
 bool reads(const CompiledNest& nest, std::uint32_t tensor) {
   for (std::size_t storage = 0; storage < nest.nest.tensors.size(); ++storage) {

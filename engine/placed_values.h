@@ -27,7 +27,7 @@ struct PlacedValues {
 std::vector<PlacedValues> placed_values(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands,
                                         const Machine& machine);
 
-/// "values of T, which change, are read through their places, 3.1 ms a run; gathered before each run 5.3 ms", as an explanation has it.
+/// "values of T, which change, are read through their places: 1.7e+03 us more a run, instead of 2.6e+03 us to gather them before it".
 std::string explanation(const PlacedValues& placed, const Schedule& schedule);
 
 }  // namespace weft

@@ -14,13 +14,12 @@ namespace {
 /// Half of the 32 registers of 64 bytes: the other half is for the factors of the innermost loop.
 constexpr std::uint64_t register_bytes = 1024;
 
-/// Longer rows are gone through in blocks, up to so many elements (as codegen's structure.h has it).
+/// Rows that do not fit are gone through in blocks, up to so many elements (as codegen's structure.h has it).
 constexpr std::uint64_t blocked_elements = 512;
 
-/// What a row takes of the registers: one that is gone through in blocks takes all.
 std::uint64_t row_bytes(const Network& network, IndexId index, Scalar scalar) {
   const std::uint64_t extent = network.indices[index].extent;
-  return extent > blocked_elements ? register_bytes + 1 : std::min(register_bytes, extent * scalar_bytes(scalar));
+  return extent > register_bytes ? register_bytes + 1 : extent * scalar_bytes(scalar);
 }
 
 bool has(const NestAccess& access, IndexId index) { return first_level_of(access, index) < access.indices.size(); }
@@ -85,10 +84,7 @@ struct Size {
 };
 
 Size size(const Nest& nest, const Network& network, const NestStatement& statement, const std::vector<IndexId>& indices) {
-  const Scalar scalar = nest.storages[statement.target.storage].storage.scalar;
-  if (indices.size() == 1) return {row_bytes(network, indices[0], scalar), (row_bytes(network, indices[0], scalar) + 63) / 64};
-  // The rows of a tile are there whole.
-  const std::uint64_t row = std::min(register_bytes + 1, network.indices[indices.back()].extent * scalar_bytes(scalar));
+  const std::uint64_t row = row_bytes(network, indices.back(), nest.storages[statement.target.storage].storage.scalar);
   std::uint64_t rows = 1;
   for (std::size_t n = 0; n + 1 < indices.size(); ++n) rows *= network.indices[indices[n]].extent;
   return {rows * row, rows * ((row + 63) / 64)};
@@ -204,7 +200,8 @@ Nest with_register_rows(Nest nest, const Network& network) {
   for (std::size_t number = 0; number < nest.statements.size(); ++number) {
     const std::optional<SummedRows> rows = wanted_rows(nest, network, number);
     if (!rows) continue;
-    const std::uint64_t more = size(nest, network, nest.statements[number], rows->indices).bytes;
+    std::uint64_t more = size(nest, network, nest.statements[number], rows->indices).bytes;
+    if (rows->indices.size() == 1 && network.indices[rows->indices[0]].extent <= blocked_elements) more = std::min(more, register_bytes);
     if (in_rows + more > register_bytes) continue;
     in_rows += more;
     give_row(nest, number, *rows);

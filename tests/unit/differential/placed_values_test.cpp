@@ -41,19 +41,8 @@ void redraw_values(RandomNetwork& random, Dice& dice) {
     for (auto& [coordinates, value] : operand.entries) value = static_cast<double>(dice.below(7)) - 3;
 }
 
-CoordinateMap nonzeros(const CoordinateMap& all) {
-  CoordinateMap some;
-  for (const auto& [coordinates, value] : all)
-    if (value != 0) some.emplace(coordinates, value);
-  return some;
-}
-
 std::string defect(const Expected<Tensors>& results, const CoordinateMap& expected) {
-  if (!results) return results.error().message;
-  const Tensor& result = results->at("R");
-  if (auto right = verify(result, Resources(), "R"); !right) return right.error().message;
-  const auto found = entries_of(result, Resources());
-  return found ? differences(nonzeros(*found), nonzeros(expected)) : found.error().message;
+  return results ? wrong_result(results->at("R"), expected) : results.error().message;
 }
 
 }  // namespace

@@ -11,6 +11,8 @@
 #include <cstdlib>
 #include <set>
 
+#include "oracle/built_network.h"
+
 namespace weft::test {
 namespace {
 
@@ -75,6 +77,12 @@ std::string differences(const CoordinateMap& result, const CoordinateMap& expect
                         value(expected, at));
   }
   return text;
+}
+
+std::string wrong_result(const Tensor& result, const CoordinateMap& expected) {
+  if (auto right = verify(result, Resources(), "R"); !right) return right.error().message;
+  const auto found = entries_of(result, Resources());
+  return found ? differences(*found, expected) : found.error().message;
 }
 
 }  // namespace weft::test

@@ -11,7 +11,7 @@
 
 namespace weft::test {
 
-/// Environment: WEFT_COUNT networks (default: `count` in the long run, else a third) of the seeds WEFT_SEED, WEFT_SEED + 1, …
+/// Environment: WEFT_COUNT networks (default: `count` in the long run, else a fifth) of the seeds WEFT_SEED, WEFT_SEED + 1, …
 /// (default: what the commit chooses, see unit/share.h; 1 by hand).
 struct Runs {
   std::uint64_t first = 1;
@@ -31,5 +31,8 @@ class Watchdog {
 
 /// "R(1,2) is 3 instead of 4, …": the first few differences; empty if the values are equal.
 std::string differences(const CoordinateMap& result, const CoordinateMap& expected);
+
+/// What is wrong with a result R: an invariant that does not hold, or values; empty if nothing is. No entry is 0.
+std::string wrong_result(const Tensor& result, const CoordinateMap& expected);
 
 }  // namespace weft::test

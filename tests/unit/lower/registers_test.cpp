@@ -107,6 +107,18 @@ TEST_CASE("vectors over an index that the target lacks are summed whole, and add
                           "  Y[i,a] += w[i,q,c] * C[q,a]     loops i,q,c,a   fused 1   vector a\n"}) == "");
 }
 
+TEST_CASE("partial sums are there whole, however long the vector") {
+  const auto sums = [](std::uint64_t columns) {
+    return Case{{{'i', 3}, {'j', 4}, {'c', columns}}, "y i", {"B ijc", "x jc"},
+                "  layout B dsd:0,1,2 f64\n  layout x dd:0,1 f64\n  result y d:0 f64\n"
+                "  y[i] += B[i,j,c] * x[j,c]   loops i,j,c   vector c\n"};
+  };
+  CHECK(rows_of(sums(128)).statements.size() == 2);
+  CHECK(defect(sums(128)) == "");
+  for (const std::uint64_t columns : {std::uint64_t{129}, std::uint64_t{512}, std::uint64_t{1} << 61})
+    CHECK(rows_of(sums(columns)).statements.size() == 1);
+}
+
 TEST_CASE("only as many rows as registers hold") {
   CHECK(rows_of(spmm(128)).statements.size() == 2);
   for (const char* scalar : {"f64", "f32"}) {  // in blocks

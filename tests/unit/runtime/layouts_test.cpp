@@ -30,6 +30,14 @@ LaidOut laid(const Tensor& tensor, const Format& format, bool changes = false, c
   return *made;
 }
 
+/// Of up to four modes and forty entries.
+Tensor drawn_tensor(Random& random) {
+  const std::size_t order = 1 + random.below(4);
+  auto made = build(coordinates(random.list(order, 40)), random.format(order), resources(), "T");
+  REQUIRE(made);
+  return std::move(*made);
+}
+
 /// Where there is no entry (gaps, zeros of blocks) stays 0.
 void add_one(const Tensor& tensor) {
   if (tensor.format().scalar == Scalar::f64) {
@@ -46,22 +54,20 @@ TEST_CASE("layouts: converted once, found again, filled anew when values change,
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     CAPTURE(seed);
     Random random(seed);
-    const std::size_t order = 1 + random.below(4);
-    const auto tensor = build(coordinates(random.list(order, 40)), random.format(order), resources(), "T");
-    REQUIRE(tensor);
-    const Format format = random.format(order);
-    CAPTURE(tensor->format().text());
+    const Tensor tensor = drawn_tensor(random);
+    const Format format = random.format(tensor.order());
+    CAPTURE(tensor.format().text());
     CAPTURE(format.text());
-    const auto expected = [&] { return stored(*convert(*tensor, format, resources(), "T")); };
-    const auto first = laid_out(*tensor, format, random.chance(50), resources(), "T");
+    const auto expected = [&] { return stored(*convert(tensor, format, resources(), "T")); };
+    const auto first = laid_out(tensor, format, random.chance(50), resources(), "T");
     if (!first) continue;  // a singleton level that these entries do not fit into
-    const bool given = tensor->format() == format;
+    const bool given = tensor.format() == format;
     CHECK(first->origin == (given ? LayoutOrigin::given : LayoutOrigin::made));
     CHECK(stored(first->tensor) == expected());
-    CHECK(laid(*tensor, format).origin == (given ? LayoutOrigin::given : LayoutOrigin::known));
+    CHECK(laid(tensor, format).origin == (given ? LayoutOrigin::given : LayoutOrigin::known));
     for (int round = 0; round < 2; ++round) {
-      add_one(*tensor);
-      const LaidOut after = laid(*tensor, format);
+      add_one(tensor);
+      const LaidOut after = laid(tensor, format);
       CHECK(stored(after.tensor) == expected());
       refilled += after.origin == LayoutOrigin::refilled;
     }
@@ -74,28 +80,26 @@ TEST_CASE("layouts: values read through places are those that convert() moves, a
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     CAPTURE(seed);
     Random random(seed);
-    const std::size_t order = 1 + random.below(4);
-    const auto tensor = build(coordinates(random.list(order, 40)), random.format(order), resources(), "T");
-    REQUIRE(tensor);
-    Format format = random.chance(20) ? tensor->format() : random.format(order);
+    const Tensor tensor = drawn_tensor(random);
+    Format format = random.chance(20) ? tensor.format() : random.format(tensor.order());
     if (!is_compressed(format.levels.back().kind) && !is_per_parent(format.levels.back().kind)) continue;
-    if (!random.chance(20)) format.scalar = tensor->format().scalar;
-    CAPTURE(tensor->format().text());
+    if (!random.chance(20)) format.scalar = tensor.format().scalar;
+    CAPTURE(tensor.format().text());
     CAPTURE(format.text());
     for (int round = 0; round < 3; ++round) {
       CAPTURE(round);
-      const auto placed = laid_out_through_places(*tensor, format, true, resources(), "T");
+      const auto placed = laid_out_through_places(tensor, format, true, resources(), "T");
       if (!placed) break;  // a singleton level that these entries do not fit into
-      const auto expected = convert(*tensor, format, resources(), "T");
+      const auto expected = convert(tensor, format, resources(), "T");
       REQUIRE(expected);
       CHECK(placed->tensor.format() == format);
-      const bool shared = TensorParts::values(placed->tensor) == TensorParts::values(*tensor);
-      through += shared && !(tensor->format() == format);
-      const bool whole = tensor->format().all_dense() || values_decide_pattern(*tensor, format);
+      const bool shared = TensorParts::values(placed->tensor) == TensorParts::values(tensor);
+      through += shared && !(tensor.format() == format);
+      const bool whole = tensor.format().all_dense() || values_decide_pattern(tensor, format);
       const LayoutOrigin changed = shared ? LayoutOrigin::known : whole ? LayoutOrigin::made : LayoutOrigin::refilled;
-      CHECK(placed->origin == (tensor->format() == format ? LayoutOrigin::given : round == 0 ? LayoutOrigin::made : changed));
+      CHECK(placed->origin == (tensor.format() == format ? LayoutOrigin::given : round == 0 ? LayoutOrigin::made : changed));
       // Gathered through the places it is the converted tensor.
-      const std::uint64_t positions = expected->positions(order - 1);
+      const std::uint64_t positions = expected->positions(tensor.order() - 1);
       REQUIRE(placed->places.size_bytes() == positions * placed->bits / 8);
       auto values = Buffer::allocate(positions * scalar_bytes(format.scalar), resources().memory, "T");
       REQUIRE(values);
@@ -110,7 +114,7 @@ TEST_CASE("layouts: values read through places are those that convert() moves, a
         }
       });
       CHECK(stored(TensorParts::with_values(placed->tensor, *values, 0, format.scalar)) == stored(*expected));
-      add_one(*tensor);
+      add_one(tensor);
     }
   }
   CHECK(through > 30);
