@@ -103,7 +103,8 @@ bool may_be_unfused(const Case& drawn) { return !drawn.requested.pattern; }
 
 TEST_CASE("beside NaN and infinities every pinned tree has schedules, and they mean what its parentheses say") {
   std::size_t kept = 0, not_finite = 0, ordered = 0;
-  for_each_case(runs(is_sanitized() ? 100 : 400), [&](const Case& drawn, std::uint64_t seed) {
+  const Runs all = runs(is_sanitized() ? 100 : 400);
+  for_each_case(all, [&](const Case& drawn, std::uint64_t seed) {
     const BuiltNetwork& built = drawn.built;
     const auto planned = plan(Problem{built.network, built.facts, drawn.options});
     REQUIRE_MESSAGE(planned, planned.error().message);
@@ -127,6 +128,7 @@ TEST_CASE("beside NaN and infinities every pinned tree has schedules, and they m
     for (const auto& [coordinates, value] : drawn.expected) not_finite += std::isfinite(value) ? 0 : 1;
   });
   MESSAGE(kept << " schedules have intermediates that keep absence, " << not_finite << " entries are not finite");
+  if (all.count < 80) return;
   CHECK(kept > 0);
   CHECK(not_finite > 0);
   CHECK(ordered > 0);
@@ -150,7 +152,8 @@ TEST_CASE("random networks that hold NaN and infinities, compiled and run") {
 TEST_CASE("random networks that hold NaN and infinities, planned as if finite where nothing rests on it") {
   const Pipeline usual = pipeline_with(false, false), strict = pipeline_with(false, true);
   std::size_t as_finite = 0, as_they_are = 0;
-  for_each_case(runs(is_sanitized() ? 30 : 120), [&](const Case& drawn, std::uint64_t seed) {
+  const Runs all = runs(is_sanitized() ? 30 : 120);
+  for_each_case(all, [&](const Case& drawn, std::uint64_t seed) {
     const Pipeline& pipeline = drawn.options.strict_fp ? strict : usual;
     BuiltNetwork by_need = drawn.built;
     std::size_t plans = 0;
@@ -167,15 +170,16 @@ TEST_CASE("random networks that hold NaN and infinities, planned as if finite wh
     ++(plans == 1 ? as_finite : as_they_are);
   });
   MESSAGE(as_finite << " plans are those for finite operands, " << as_they_are << " are not");
-  CHECK(as_finite > 0);
-  CHECK(as_they_are > 0);
+  if (all.count >= 20) CHECK(as_finite > 0);
+  if (all.count >= 120) CHECK(as_they_are > 0);  // one in sixteen
 }
 
 TEST_CASE("random networks compiled for finite operands, run over others that are not") {
   const Pipeline pipeline = pipeline_with(false, false);
   const Resources resources = pipeline.options().resources;
   std::size_t bound = 0;
-  for_each_case(runs(is_sanitized() ? 20 : 80), [&](const Case& drawn, std::uint64_t seed) {
+  const Runs all = runs(is_sanitized() ? 20 : 80);
+  for_each_case(all, [&](const Case& drawn, std::uint64_t seed) {
     if (drawn.options.strict_fp) return;
     const auto finite = built(drawn.finite, resources);
     REQUIRE_MESSAGE(finite, finite.error().message);
@@ -198,7 +202,7 @@ TEST_CASE("random networks compiled for finite operands, run over others that ar
     CHECK_MESSAGE(problem == "", problem << "\nplanned as\n" << print(planned->schedule, finite->network));
     ++bound;
   });
-  CHECK(bound > 0);
+  if (all.count >= 16) CHECK(bound > 0);
 }
 
 namespace {

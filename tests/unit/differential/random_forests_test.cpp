@@ -193,7 +193,7 @@ TEST_CASE("several assignments with NaN: what is absent annihilates, what a want
         for (const auto& [coordinates, value] : expected.at(random.assignments.back().name)) with_nan += std::isnan(value) ? 1 : 0;
       },
       Values::with_nan);
-  CHECK((with_nan > 0 || drawn.count < 20));
+  if (drawn.count >= 20) CHECK(with_nan > 0);
   MESSAGE(with_nan << " entries are NaN");
 }
 
@@ -203,8 +203,9 @@ TEST_CASE("several assignments over long extents, compiled and run") {
   const auto pipeline = Pipeline::create(pipeline_options);
   REQUIRE_MESSAGE(pipeline, pipeline.error().message);
   std::uint64_t computed = 0, refused = 0, slow = 0;
+  const Runs all = runs(is_sanitized() ? 20 : 300);
   for_each_forest(
-      runs(is_sanitized() ? 20 : 300),
+      all,
       [&](const RandomForest& random, const BuiltNetwork& built, const Results& expected) {
         PlanOptions options = options_of(random);
         options.memory_limit = std::uint64_t{1} << 27;  // what is dense over 2^31 needs more
@@ -227,7 +228,7 @@ TEST_CASE("several assignments over long extents, compiled and run") {
       },
       Values::finite, Extents::long_ones);
   MESSAGE(computed << " computed, " << refused << " refused for their size, " << slow << " too slow");
-  CHECK(computed > 2 * (refused + slow));
+  if (all.count >= 20) CHECK(computed > 2 * (refused + slow));
 }
 
 }  // namespace random_forests_test

@@ -81,7 +81,8 @@ TEST_CASE("what the planner's and the baseline's schedules mean is what the netw
 
 TEST_CASE("schedules with the least workspaces mean what the network means, or say why there is none") {
   std::size_t planned = 0, refused = 0;
-  for_each_network(runs(is_sanitized() ? 20 : 100), {}, [&](const BuiltNetwork& built, const CoordinateMap& expected) {
+  const Runs all = runs(is_sanitized() ? 20 : 100);
+  for_each_network(all, {}, [&](const BuiltNetwork& built, const CoordinateMap& expected) {
     PlanOptions options;
     options.objective = Objective::workspace_order;
     const auto plan = weft::plan(Problem{built.network, built.facts, options});
@@ -95,7 +96,7 @@ TEST_CASE("schedules with the least workspaces mean what the network means, or s
     ++planned;
   });
   MESSAGE(planned << " planned, " << refused << " refused");
-  CHECK(planned > refused);
+  if (all.count >= 20) CHECK(planned > refused);
 }
 
 TEST_CASE("every schedule of a tiny network means the same") {
