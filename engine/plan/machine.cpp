@@ -41,6 +41,7 @@ constexpr MachineConstant constants[] = {
     {"branch_miss", [](Machine& machine) -> double& { return machine.branch_miss; }},
     {"scalar_body", [](Machine& machine) -> double& { return machine.scalar_body; }},
     {"scalar_factor", [](Machine& machine) -> double& { return machine.scalar_factor; }},
+    {"fiber_sum", [](Machine& machine) -> double& { return machine.fiber_sum; }},
     {"vector_flop", [](Machine& machine) -> double& { return machine.vector_flop; }},
     {"row_update", [](Machine& machine) -> double& { return machine.row_update; }},
     {"vector_sum", [](Machine& machine) -> double& { return machine.vector_sum; }},

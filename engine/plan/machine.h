@@ -36,6 +36,7 @@ struct Machine {
   double branch_miss = 4.3;       // a branch guessed wrong
   double scalar_body = 0.31;      // one scalar accumulation, and per factor
   double scalar_factor = 0.15;
+  double fiber_sum = 0.33;        // share of steps, gathers and arithmetic where one fiber is summed: entries do not wait for each other
   double vector_flop = 0.018;     // per element
   double row_update = 1.7;        // a row in memory that each entry of a fiber chooses is added to: times a row in registers
   double vector_sum = 2.1;        // adding up the elements of the last vector

@@ -73,6 +73,7 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ScheduledTensor& t
     positions_by_modes_.assign(std::size_t{1} << mode_index_.size(), -1);
     positions_by_level_.back() = statistics_->distinct((ModeSet{1} << mode_index_.size()) - 1);
   }
+  if (facts != nullptr && facts->stored != nullptr && !facts->laid_out && sparse_ && !converted_ && !follows_) even_ = even_levels(*facts);
   // Positions and coordinates of a converted tensor take about what a CSF takes; of others the stored size is known.
   const bool stored = facts != nullptr && !converted_ && !follows_;
   const double coordinates = chained_ ? 2 + 4 * static_cast<double>(levels_.size() - 1) : 6;
@@ -157,6 +158,19 @@ bool AccessModel::adjacent(IndexId index, IndexSet block) const {
     below |= one_index(levels_[level].index);
   }
   return (block & ~below) == 0;
+}
+
+// Fibers of a few entries alone, of which plans and kernels are remembered by their lengths: the others' are not known beyond the mean.
+std::uint32_t AccessModel::even_levels(const OperandFacts& facts) const {
+  std::uint32_t even = 0;
+  for (std::uint32_t level = 1; level < levels_.size(); ++level) {
+    const double above = positions_by_level_[level];
+    if (!is_compressed(levels_[level].kind) || positions_by_level_[level + 1] > 2 * short_fiber * above) continue;
+    const FiberLengths lengths = facts.exact().fibers(level);
+    const bool known = lengths.maximum > 0 && lengths.maximum <= short_fiber;
+    if (known && lengths.mean == static_cast<double>(lengths.maximum)) even |= std::uint32_t{1} << level;
+  }
+  return even;
 }
 
 double AccessModel::product_of_extents(BoundState modes) const {
@@ -254,7 +268,7 @@ double AccessModel::ends_in_levels(std::size_t level, ModeSet modes) const {
   for (double fibers = statistics_->distinct(modes); level < levels_.size(); ++level) {
     modes |= ModeSet{1} << levels_[level].mode;
     const double below = statistics_->distinct(modes);
-    if (is_sparse(levels_[level].kind) && fibers > 0) ends += fibers * unforeseen_end(below / fibers);
+    if (is_sparse(levels_[level].kind) && fibers > 0 && (even_ >> level & 1) == 0) ends += fibers * unforeseen_end(below / fibers);
     fibers = below;
   }
   return ends;

@@ -99,11 +99,13 @@ class AccessModel {
 
  private:
   static constexpr double long_run = 16;  // as lower/flat_walks.cpp has it: loops over longer ones stay
+  static constexpr std::uint64_t short_fiber = 4;  // as loop/short_fiber.h: loops over no more are written out
   static constexpr double most_remembered = 250;  // entries; 400 were, but between loops with branches of their own fewer are
 
   double ratio(BoundState below, BoundState above) const;
   bool has_one_entry(std::size_t level) const;
   double ends_in_levels(std::size_t level, ModeSet modes) const;
+  std::uint32_t even_levels(const OperandFacts& facts) const;
   double ends_in_any_order(ModeSet modes) const;
   double positions_of(BoundState modes) const;
   bool is_dense(BoundState modes) const;
@@ -135,6 +137,7 @@ class AccessModel {
   bool follows_ = false;  // the loops
   double fill_limit_ = 1;
   bool converted_ = false;
+  std::uint32_t even_ = 0;  // levels whose fibers all have the same few entries: their ends are foreseen
   bool chained_ = false;
   IndexSet contiguous_ = 0;
   double bytes_ = 0;

@@ -38,8 +38,7 @@ double CostModel::least_ns() const {
     if (own == 0) continue;
     any_loops = true;
     if (joined() || within(number - 1) || within(number + 1)) {
-      const StatementModels::Statement& model = *statements_[number].model;
-      work += entries(own) * std::min(model.scalar_body_ns, model.flops * options_.machine.vector_flop);
+      work += entries(own) * statements_[number].model->least_body_ns;
       continue;
     }
     double least = std::numeric_limits<double>::infinity();

@@ -270,7 +270,16 @@ double CostModel::entering_ns(const Advance& all, bool root) const {
   return ns;
 }
 
-double CostModel::body_ns(Outside outside, IndexId index, StatementRange range, bool vector, double iterations,
+double CostModel::fiber_sum(IndexId index, StatementRange range, bool vector, const Advance& all) const {
+  auto& [loops, participants, participant_filters] = models_->pricing();
+  if (vector || range.first != range.last || !loops.front()->innermost || participants.size() != 1 || all.late_ns > 0) return 1;
+  const StatementModels::Statement& statement = *statements_[range.first].model;
+  const Participant& only = participants.front();
+  const bool one_fiber = only.table == Table::none && only.scan_ns == 0;
+  return one_fiber && statement.dense_target && statement.sums(index) ? options_.machine.fiber_sum : 1;
+}
+
+double CostModel::body_ns(Outside outside, IndexId index, StatementRange range, bool vector, double share, double iterations,
                           LoopEstimate* details) const {
   auto& [loops, participants, participant_filters] = models_->pricing();
   double body = 0;
@@ -284,7 +293,7 @@ double CostModel::body_ns(Outside outside, IndexId index, StatementRange range, 
       const double apart = outside.batch_of(number) == Batch::tile && statement.model->sums_apart(index) ? options_.machine.vector_sum : 0;
       arithmetic = vector ? (loop.vector_ns - apart) / std::max(1.0, extent(index)) : statement.model->scalar_body_ns;
     }
-    body += std::max(arithmetic, moved.stream_ns) + moved.gather_ns + moved.update_ns + exceeding(loop, moved);
+    body += std::max(arithmetic * share, moved.stream_ns) + moved.gather_ns * share + moved.update_ns + exceeding(loop, moved);
     if (loop.ends_inside) body += ends_inside(number, loop, outside.indices | one_index(index), range);
     if (!loop.joins || range.first != range.last || !participants.empty()) body += loop.row_end_ns;
     if (details == nullptr) continue;
@@ -306,6 +315,7 @@ LoopPrice CostModel::priced(Outside outside, IndexId index, StatementRange range
   // Rows that wait go through a tile of the block in registers.
   const bool waits = products_together(outside, index, range) > 1;
   const bool written_out = range.first == range.last && participants.empty() && loops.front()->written_out;
+  const double share = fiber_sum(index, range, vector, all);
   double ns = waits ? waiting_ns(outside, index, range) : unrolled || written_out ? 0 : machine.loop_entry;
   double steps = extent(index);
   if (all.one_entry) {
@@ -316,7 +326,7 @@ LoopPrice CostModel::priced(Outside outside, IndexId index, StatementRange range
     const CoIteration co_iteration = given != nullptr ? given_co_iteration(machine, participants, given->parts)
                                                       : cheapest_co_iteration(machine, participants);
     steps = co_iteration.steps;
-    ns += co_iteration.ns;
+    ns += co_iteration.ns * share;
     if (details != nullptr && given == nullptr) details->drives_copy = drives_copy(co_iteration, participants);
     if (details != nullptr && co_iteration.looked_up) {
       for (const Participant& participant : participants) details->decision.parts.push_back(participant.part);
@@ -331,7 +341,7 @@ LoopPrice CostModel::priced(Outside outside, IndexId index, StatementRange range
     details->decision.vector = vector;
     details->steps = steps + (all.late_ns > 0 ? all.met : 0);
   }
-  return {all.iterations, ns + all.iterations * body_ns(outside, index, range, vector, all.iterations, details)};
+  return {all.iterations, ns + all.iterations * body_ns(outside, index, range, vector, share, all.iterations, details)};
 }
 
 double CostModel::scalar_body(std::size_t statement) const { return statements_[statement].model->scalar_body_ns; }

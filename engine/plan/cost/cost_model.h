@@ -236,7 +236,10 @@ class CostModel {
   Advance advance(Outside outside, IndexId index, StatementRange range, JoinSet others) const;
   void correct_by_joins(Advance& all, IndexId index) const;
   double entering_ns(const Advance& all, bool root) const;
-  double body_ns(Outside outside, IndexId index, StatementRange range, bool vector, double iterations, LoopEstimate* details) const;
+  // What sums one fiber into a register, in its innermost loop, takes this share of its steps, gathers and arithmetic; others all of it.
+  double fiber_sum(IndexId index, StatementRange range, bool vector, const Advance& all) const;
+  double body_ns(Outside outside, IndexId index, StatementRange range, bool vector, double share, double iterations,
+                 LoopEstimate* details) const;
   LoopPrice priced(Outside outside, IndexId index, StatementRange range, JoinSet others, const LoopDecision* given,
                    LoopEstimate* details) const;
   // What adds a block inside the loop has two indices at least left there, and the block does not have the loop's.

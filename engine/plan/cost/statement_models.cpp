@@ -142,6 +142,9 @@ std::uint32_t StatementModels::add(const Schedule& schedule, std::size_t number,
   statement.flops = static_cast<double>(scheduled.factors.size()) + (std::abs(scheduled.coefficient) != 1 ? 1 : 0);
   statement.scalar_body_ns =
       options_.machine.scalar_body + options_.machine.scalar_factor * static_cast<double>(scheduled.factors.size());
+  const double scalar = statement.scalar_body_ns * ((statement.filtered & ~statement.target->indices()) != 0
+                                                        ? std::min(1.0, options_.machine.fiber_sum) : 1);
+  statement.least_body_ns = std::min(scalar, statement.flops * options_.machine.vector_flop);
   return static_cast<std::uint32_t>(statements_.size() - 1);
 }
 

@@ -150,6 +150,7 @@ class StatementModels {
     std::vector<IndexId> compressed;  // it is between nests, with these levels above a dense block
     double flops = 0;
     double scalar_body_ns = 0;
+    double least_body_ns = 0;  // whatever the loops
     /// Whether every iteration of a loop over `index` adds to the same block over the indices that `inside` leaves, at least two, whose
     /// rows lie in memory as they are: from elsewhere each element would be collected for itself.
     bool adds_block(IndexSet inside, IndexId index) const {

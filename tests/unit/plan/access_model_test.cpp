@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "engine/plan/estimate/operand_facts.h"
 #include "unit/plan/networks.h"
 
 namespace access_model_test {
@@ -89,6 +90,24 @@ TEST_CASE("fibers of one entry end where they are expected to") {
   // Of ten fibers over k and the one over j, only that.
   CHECK(model(std::as_const(made), false).unforeseen_ends(1) > 0);
   CHECK(model(std::as_const(made), false).unforeseen_ends(1) <= 1);
+}
+
+TEST_CASE("fibers that all have the same few entries end where they are expected to") {
+  // A matrix with two entries in every row; then three in one of them.
+  Made made{problem("T:ij:ss:200 -> ", {{'i', 100}, {'j', 100}}), {}};
+  Pairs pairs;
+  for (std::uint32_t row = 0; row < 100; ++row) pairs.insert({{row, row}, {row, (row + 7) % 100}});
+  const auto ends = [&] {
+    const Tensor tensor = matrix_of(pairs, 100, 100);
+    made.problem.operands[0] = operand_facts(tensor, Resources());
+    made.schedule = statements_of(made.problem.network, flat_tree(1), {0}, made.problem.operands, made.problem.options);
+    return std::pair{model(std::as_const(made), false).unforeseen_ends(1), model(std::as_const(made), true).unforeseen_ends(1)};
+  };
+  const auto [stored, in_any_order] = ends();
+  CHECK(stored == 0);
+  CHECK(in_any_order > 0);  // of columns nothing is known
+  pairs.insert({50, 20});
+  CHECK(ends().first > 0);
 }
 
 TEST_CASE("a given layout binds prefixes of its levels") {

@@ -18,23 +18,6 @@ using namespace weft::plan_test;
 
 namespace {
 
-using Pairs = std::set<std::pair<std::uint32_t, std::uint32_t>>;
-
-Tensor matrix_of(const Pairs& pairs, std::uint64_t rows, std::uint64_t columns) {
-  Coordinates coordinates;
-  coordinates.extents = {rows, columns};
-  coordinates.count = pairs.size();
-  const Memory memory;
-  for (int mode = 0; mode < 2; ++mode) {
-    coordinates.crd.push_back(std::move(*Buffer::allocate(pairs.size() * 4, memory, "coordinates")));
-    std::size_t n = 0;
-    for (const auto& [row, column] : pairs) coordinates.crd.back().as<std::uint32_t>()[n++] = mode == 0 ? row : column;
-  }
-  coordinates.values = std::move(*Buffer::allocate(pairs.size() * 8, memory, "values"));
-  for (double& value : coordinates.values.as<double>()) value = 1;
-  return std::move(*build(std::move(coordinates), sparse_format(2), Resources(), "K"));
-}
-
 // Hubs on both sides: the square of a uniform number crowds small coordinates.
 Pairs skewed(std::size_t count, std::uint32_t extent, std::uint64_t seed) {
   std::mt19937_64 random(seed);

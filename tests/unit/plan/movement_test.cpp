@@ -98,6 +98,20 @@ TEST_CASE("a row that each entry chooses is added to in memory, unless loops ins
   CHECK(ttmc(8).with(&Machine::row_update, 3).ns(2, "ijr", 's') == ttmc(8).ns(2, "ijr", 's'));
 }
 
+TEST_CASE("the entries of one fiber that is summed do not wait for each other") {
+  const std::map<char, std::uint64_t> extents{{'i', 100}, {'j', 100}, {'r', 16}};
+  const auto share = [](const Made& made, const std::string& bound, char index) {
+    return made.with(&Machine::fiber_sum, 0.5).ns(0, bound, index) - made.with(&Machine::fiber_sum, 0.25).ns(0, bound, index);
+  };
+  const Made rows(problem("A:ij:ds:2000 x:j -> i", extents), flat_tree(2));
+  CHECK(share(rows, "i", 'j') > 0);
+  CHECK(rows.with(&Machine::fiber_sum, 0.5).ns(0, "i", 'j') < rows.with(&Machine::fiber_sum, 1).ns(0, "i", 'j'));
+  // Not where each entry adds to an element of its own, a row of vectors, or what two fibers have in common.
+  CHECK(share(Made(problem("A:ij:ds:2000 x:i -> j", extents), flat_tree(2)), "i", 'j') == 0);
+  CHECK(share(Made(problem("A:ij:ds:2000 X:jr -> ir", extents), flat_tree(2)), "ij", 'r') == 0);
+  CHECK(share(Made(problem("A:ij:ds:2000 x:j:s:50 -> i", extents), flat_tree(2)), "i", 'j') == 0);
+}
+
 TEST_CASE("rows come from the cache that holds all that is gone over before they are needed again") {
   const auto row = [](std::uint64_t others) {
     const Made made(problem("T:ijk:sss:100000 B:jr C:kr -> ir", {{'i', 100}, {'j', others}, {'k', 100}, {'r', 32}}), flat_tree(3));

@@ -85,6 +85,21 @@ class Builder {
 
 }  // namespace
 
+Tensor matrix_of(const Pairs& pairs, std::uint64_t rows, std::uint64_t columns) {
+  Coordinates coordinates;
+  coordinates.extents = {rows, columns};
+  coordinates.count = pairs.size();
+  const Memory memory;
+  for (int mode = 0; mode < 2; ++mode) {
+    coordinates.crd.push_back(std::move(*Buffer::allocate(pairs.size() * 4, memory, "coordinates")));
+    std::size_t n = 0;
+    for (const auto& [row, column] : pairs) coordinates.crd.back().as<std::uint32_t>()[n++] = mode == 0 ? row : column;
+  }
+  coordinates.values = std::move(*Buffer::allocate(pairs.size() * 8, memory, "values"));
+  for (double& value : coordinates.values.as<double>()) value = 1;
+  return std::move(*build(std::move(coordinates), sparse_format(2), Resources(), "K"));
+}
+
 OwnedProblem forest_problem(const std::string& text, const std::map<char, std::uint64_t>& extents) {
   Builder builder(extents);
   for (const std::string& assignment : split(text, ';')) builder.assign(assignment);

@@ -7,6 +7,7 @@
 #include <optional>
 #include <random>
 #include <ranges>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -25,6 +26,10 @@ struct OwnedProblem {
 
   operator Problem() const { return {network, operands, options}; }
 };
+
+/// Coordinates of a matrix, row and column; and a matrix of ones there.
+using Pairs = std::set<std::pair<std::uint32_t, std::uint32_t>>;
+Tensor matrix_of(const Pairs& pairs, std::uint64_t rows, std::uint64_t columns);
 
 /// problem("T:ijk:sss:1000 B:jr C:kr -> ir", {{'i', 10}, …}): operands as name:indices[:kinds[:entries]], dense
 /// without kinds; the result is called R. A name that stands twice is one tensor.
