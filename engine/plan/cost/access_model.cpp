@@ -240,8 +240,8 @@ double AccessModel::largest_share(IndexId root) const {
 
 bool AccessModel::begins_walk(BoundState state) const {
   if (follows_) return chained_ && state != 0 && (state & (state - 1)) == 0;
-  return state + 1 < levels_.size() && begins_chain(levels_[state].kind) && is_per_parent(levels_[state + 1].kind) &&
-         has_short_runs(state + 1);
+  // From the first level of the chain on whose runs are short, as lower/flat_walks.cpp has it.
+  return has_runs(state) && has_short_runs(state + 1) && (begins_chain(levels_[state].kind) || !has_short_runs(state));
 }
 
 std::size_t AccessModel::walked(BoundState state) const {

@@ -25,6 +25,7 @@ struct LevelStep {
   BoundState state = 0;  ///< once it is bound
   LevelKind kind = LevelKind::compressed;  ///< of a sparse level
   bool one_entry = false;  ///< a singleton below a level of another kind: each of its positions has one, over which there is no loop
+  bool of_runs = false;    ///< a level of a chain above its last: its coordinates are runs of equal ones, whose ends are looked for
 
   /// A coordinate is found without a search.
   bool is_table() const { return sparse && has_gaps(kind); }
@@ -104,6 +105,10 @@ class AccessModel {
 
   double ratio(BoundState below, BoundState above) const;
   bool has_one_entry(std::size_t level) const;
+  bool has_runs(std::size_t level) const {
+    return sparse_ && level + 1 < levels_.size() && is_sparse(levels_[level].kind) && is_per_parent(levels_[level + 1].kind) &&
+           (begins_chain(levels_[level].kind) || is_per_parent(levels_[level].kind));
+  }
   double ends_in_levels(std::size_t level, ModeSet modes) const;
   std::uint32_t even_levels(const OperandFacts& facts) const;
   double ends_in_any_order(ModeSet modes) const;
@@ -154,14 +159,16 @@ void AccessModel::for_each_step(BoundState from, BoundState to, const Visit& vis
   if (!follows_) {
     for (BoundState level = from; level < to; ++level) {
       const LevelKind kind = levels_[level].kind;
-      visit(LevelStep{ratio(level + 1, level), sparse_ && is_sparse(kind), level == from, level + 1, kind, has_one_entry(level)});
+      visit(LevelStep{ratio(level + 1, level), sparse_ && is_sparse(kind), level == from, level + 1, kind, has_one_entry(level),
+                      has_runs(level)});
     }
     return;
   }
   BoundState state = from;
   for (BoundState added = to & ~from; added != 0; added &= added - 1) {
     const BoundState next = state | (added & (~added + 1));
-    visit(LevelStep{ratio(next, state), !is_dense(next), state == from, next});
+    const bool runs = chained_ && (next & (next - 1)) != 0 && next + 1 != BoundState{1} << mode_index_.size();
+    visit(LevelStep{ratio(next, state), !is_dense(next), state == from, next, LevelKind::compressed, false, runs});
     state = next;
   }
 }

@@ -215,7 +215,8 @@ CostModel::Advance CostModel::advance(Outside outside, IndexId index, StatementR
                                 access.length,
                                 access.table,
                                 probe_ns(options_.machine, access.kind, access.direct),
-                                gaps_ns(options_.machine, access.kind, access.length, extent(index), ordered)});
+                                gaps_ns(options_.machine, access.kind, access.length, extent(index), ordered) +
+                                    (access.of_runs ? run_end_ns * access.length : 0)});
         participant_filters.push_back(access.first);
         all.ends += access.ends;
       }

@@ -325,6 +325,7 @@ AdvancedAccess StatementModels::advance(std::uint32_t number, std::size_t factor
       one.table = step.is_table() ? Table::one_mode : table_of(statement.keys[factor] & ~bound);
       one.kind = step.kind;
       one.one_entry = step.one_entry;
+      one.of_runs = step.of_runs && !(statement.walks && (access.begins_walk(outer) || access.walked(outer) > 0));
       one.length = step.length;
       one.direct = extent(index) > 0 ? std::min(1.0, step.length / extent(index)) : 0;
     } else {

@@ -149,6 +149,52 @@ TEST_CASE("no row is given to a statement inside a flat walk that another one be
   CHECK(interprets(*plan, *made, expected_result(random), resources));
 }
 
+// Ends are looked for a vector at a time, sixteen times, then searched for.
+TEST_CASE("runs of hundreds of entries end where they do") {
+  const Resources resources{.memory = Memory(), .threads = Threads(1), .cancellation = {}, .progress = {}};
+  const std::vector<std::uint64_t> lengths = {1, 15, 16, 17, 127, 128, 129, 255, 256, 257, 271, 272, 513, 1000, 2, 256, 700};
+  Dice dice(7);
+  for (const std::string format : {"uq:0,1", "uq:1,0"}) {
+    RandomOperand runs{"T", {lengths.size(), 1000}, *parse_format(format), true, {}};
+    if (format == "uq:1,0") std::swap(runs.extents[0], runs.extents[1]);
+    for (std::uint64_t row = 0; row < lengths.size(); ++row) {
+      for (std::uint64_t n = 0; n < lengths[row]; ++n) {
+        const double value = static_cast<double>(dice.below(7)) - 3;
+        runs.entries.push_back({format == "uq:0,1" ? std::vector{row, n} : std::vector{n, row}, value});
+      }
+    }
+    for (const std::string result : {"i", "j", ""}) {
+      RandomNetwork random;
+      random.operands.push_back(runs);
+      random.factors.push_back({0, {"i", "j"}});
+      for (const std::size_t mode : {0, 1}) {
+        const std::string index = mode == 0 ? "i" : "j";
+        if (result == index) continue;
+        random.factors.push_back({random.operands.size(), {index}});
+        random.operands.push_back(operand(mode == 0 ? "a" : "b", index, {{index[0], runs.extents[mode]}}, "d", 0, dice));
+      }
+      if (!result.empty()) random.result = {result};
+      random.expression = "R" + (result.empty() ? "" : "(" + result + ")") + " = T(i,j)" + (result == "i" ? "" : " * a(i)") +
+                          (result == "j" ? "" : " * b(j)");
+      CAPTURE(random.expression);
+      CAPTURE(format);
+      const auto made = built(random, resources);
+      REQUIRE_MESSAGE(made, made.error().message);
+      const CoordinateMap expected = expected_result(random);
+      const Judge judge = [&](const Tensor& tensor, const Resources&) { return wrong_result(tensor, expected); };
+      for (const bool checked : {false, true}) {
+        const Pipeline pipeline = pipeline_with(checked, false);
+        PlanOptions options;
+        if (!result.empty()) options.result_formats["R"] = *parse_format("s");  // to which a coordinate is appended for each run
+        const auto plan = pipeline.plan(made->network, made->facts, options);
+        REQUIRE_MESSAGE(plan, plan.error().message);
+        CHECK_FALSE(interprets(*plan, *made, expected, resources));
+        CHECK(defect_of_runs(pipeline, cut_for_threads(*plan, *made, options), {{1}, {3}}, *made, judge) == "");
+      }
+    }
+  }
+}
+
 TEST_CASE("flat walks change no result") {
   const Resources resources{.memory = Memory(), .threads = Threads(1), .cancellation = {}, .progress = {}};
   const Pipeline plain = pipeline_with(false, false);

@@ -60,6 +60,26 @@ TEST_CASE("no chain where another sparse operand co-iterates, nor of a matrix") 
   CHECK_FALSE(PathSpace(diagonal).chains());
 }
 
+TEST_CASE("coordinate lists are walked entry by entry where their runs are short, and the ends of runs are priced elsewhere") {
+  // A million entries of 60^5: 60 runs of i, 3600 of (i,j), 4.7 entries for each (i,j,k).
+  const std::string factors = " B:jr C:kr D:lr E:mr -> ir";
+  const std::map<char, std::uint64_t> extents{{'i', 60}, {'j', 60}, {'k', 60}, {'l', 60}, {'m', 60}, {'r', 16}};
+  const auto ns = [&](const std::string& kinds, const ContractionTree& tree) {
+    OwnedProblem made = problem("T:ijklm:" + kinds + ":1000000" + factors, extents);
+    for (OperandFacts& facts : made.operands) facts.pinned = true;
+    made.options.tree = tree;
+    return planned(made).cost.ns;
+  };
+  const ContractionTree nested = *parse_tree("(((T * D * E) * C) * B)", {"T", "B", "C", "D", "E"});
+  for (const std::string kinds : {"duqqq", "uqqqq"}) {
+    CAPTURE(kinds);
+    CHECK(ns(kinds, flat_tree(5)) < 1.1 * ns("sssss", flat_tree(5)));
+    CHECK(ns(kinds, nested) > 1.5 * ns("sssss", nested));
+    OwnedProblem made = problem("T:ijklm:" + kinds + ":1000000" + factors, extents);
+    CHECK(planned(made).schedule.statements.size() == 1);
+  }
+}
+
 TEST_CASE("below the first level a chain has no dense level, whether or not every coordinate occurs") {
   for (const std::uint64_t extent : {0, 1, 2}) {
     CAPTURE(extent);
