@@ -211,6 +211,8 @@ CostModel::Advance CostModel::advance(Outside outside, IndexId index, StatementR
       if (writers[access.factor] >= range.first && writers[access.factor] < number) continue;
       if (access.drives) {
         all.one_entry = participants.empty() && access.one_entry;
+        all.walked = participants.empty() && access.walked;
+        all.last_of_walk = access.last_of_walk;
         participants.push_back({{static_cast<std::uint32_t>(number), access.factor, true, false},
                                 access.length,
                                 access.table,
@@ -273,8 +275,10 @@ double CostModel::entering_ns(const Advance& all, bool root) const {
 
 double CostModel::fiber_sum(IndexId index, StatementRange range, bool vector, const Advance& all) const {
   auto& [loops, participants, participant_filters] = models_->pricing();
-  if (vector || range.first != range.last || !loops.front()->innermost || participants.size() != 1 || all.late_ns > 0) return 1;
+  if (vector || range.first != range.last || !loops.front()->innermost || participants.size() != 1) return 1;
   const StatementModels::Statement& statement = *statements_[range.first].model;
+  // No loop of its own, unless rows side by side are written out; or a search for each entry.
+  if ((all.one_entry && statement.lanes == 0) || all.walked || all.late_ns > 0) return 1;
   const Participant& only = participants.front();
   const bool one_fiber = only.table == Table::none && only.scan_ns == 0;
   return one_fiber && statement.dense_target && statement.sums(index) ? options_.machine.fiber_sum : 1;
@@ -322,6 +326,9 @@ LoopPrice CostModel::priced(Outside outside, IndexId index, StatementRange range
   if (all.one_entry) {
     ns = 0;
     steps = 1;
+  } else if (all.walked) {
+    steps = participants.front().length;
+    ns = all.last_of_walk ? steps * machine.drive_step * share : 0;
   } else if (!participants.empty()) {
     ns += entering_ns(all, outside.root());
     const CoIteration co_iteration = given != nullptr ? given_co_iteration(machine, participants, given->parts)

@@ -326,6 +326,8 @@ AdvancedAccess StatementModels::advance(std::uint32_t number, std::size_t factor
       one.kind = step.kind;
       one.one_entry = step.one_entry;
       one.of_runs = step.of_runs && !(statement.walks && (access.begins_walk(outer) || access.walked(outer) > 0));
+      one.walked = statement.walks && access.walked(outer) > 0;
+      one.last_of_walk = one.walked && (access.indices() & ~(bound | one_index(index))) == 0;
       one.length = step.length;
       one.direct = extent(index) > 0 ? std::min(1.0, step.length / extent(index)) : 0;
     } else {

@@ -45,6 +45,8 @@ struct AdvancedAccess {
   LevelKind kind = LevelKind::compressed;  ///< of the first of these levels, of an operand
   bool one_entry = false;   ///< that level has one entry at each position
   bool of_runs = false;     ///< its coordinates are runs, gone over in a loop of their own
+  bool walked = false;      ///< it is inside a walk over a chain: no loop is entered
+  bool last_of_walk = false;
   double length = 0;        ///< of its fibers, in the mean
   double direct = 1;        ///< share of the loop's extent that the first of these levels lets through
   double late_density = 1;  ///< what the levels behind it let through of that

@@ -112,6 +112,25 @@ TEST_CASE("the entries of one fiber that is summed do not wait for each other") 
   CHECK(share(Made(problem("A:ij:ds:2000 x:j:s:50 -> i", extents), flat_tree(2)), "i", 'j') == 0);
 }
 
+TEST_CASE("a walk over a coordinate list enters one loop, and steps through its entries once") {
+  const auto made = [](const std::string& kinds) {
+    return Made(problem("T:ijkl:" + kinds + ":30000 B:jr C:kr D:lr -> ir", {{'i', 100}, {'j', 100}, {'k', 100}, {'l', 100}, {'r', 16}}),
+                flat_tree(4));
+  };
+  const Made walked = made("duqq");
+  const Made nested = made("dsss");
+  for (double Machine::* const constant : {&Machine::loop_entry, &Machine::drive_step, &Machine::fiber_entry}) {
+    const auto more = [&](const Made& of, const std::string& bound, char index) {
+      return of.with(constant, 3).ns(0, bound, index) - of.ns(0, bound, index);
+    };
+    CHECK(more(walked, "i", 'j') > 0);
+    CHECK(more(walked, "ij", 'k') == 0);
+    CHECK((more(walked, "ijk", 'l') > 0) == (constant == &Machine::drive_step));
+    CHECK(more(nested, "ij", 'k') > 0);
+    CHECK(more(nested, "ijk", 'l') > 0);
+  }
+}
+
 TEST_CASE("rows come from the cache that holds all that is gone over before they are needed again") {
   const auto row = [](std::uint64_t others) {
     const Made made(problem("T:ijk:sss:100000 B:jr C:kr -> ir", {{'i', 100}, {'j', others}, {'k', 100}, {'r', 32}}), flat_tree(3));
