@@ -138,7 +138,8 @@ std::uint32_t StatementModels::add(const Schedule& schedule, std::size_t number,
   describe_dense_loops(statement);
   statement.fills_copy = is_mark_array_copy(schedule, number);
   const auto sparse = std::ranges::count_if(statement.factors, [](const auto& factor) { return factor->sparse(); });
-  statement.walks = schedule.statements.size() == 1 && sparse == 1 && statement.dense_target;
+  const bool no_appending = statement.dense_target || schedule.tensors[scheduled.target.tensor].like;
+  statement.walks = schedule.statements.size() == 1 && sparse == 1 && no_appending;
   statement.flops = static_cast<double>(scheduled.factors.size()) + (std::abs(scheduled.coefficient) != 1 ? 1 : 0);
   statement.scalar_body_ns =
       options_.machine.scalar_body + options_.machine.scalar_factor * static_cast<double>(scheduled.factors.size());
