@@ -57,7 +57,7 @@ llvm::Value* gallop(Emitter& emit, const StorageCode& storage, std::uint32_t lev
 
 namespace {
 
-constexpr std::uint64_t vectors_compared = 16;  // of a run, one after the other
+constexpr std::uint64_t vectors_compared = 8;   // of a run, one after the other
 
 /// A vector of coordinates at a time: how many of its first ones are equal is a count of bits. Compared one by one, entries of
 /// short runs each ask for a branch that the processor cannot foresee. The end of a run that is longer than that is searched for:

@@ -32,9 +32,8 @@ struct CoIteration {
 
 /// How often a processor is wrong about the end of a fiber that is not empty and has this length in the mean.
 double unforeseen_end(double length);
-/// Finding where a run of equal coordinates ends, a vector of them at a time, and a branch that is often guessed wrong: MTTKRP of
-/// a million entries in {dense, compressed_nonunique, singleton ...} of 60^5 takes 11.9 ms in loops, 3.7 over compressed levels.
-constexpr double run_end_ns = 3.5;
+/// Finding where a run of so many equal coordinates ends.
+double run_end_ns(double entries);
 /// Nanoseconds of a binary search in a fiber of this length.
 double search_ns(const Machine& machine, double length);
 /// Whether a table has an entry: a hashed or bitmap level of an operand, of any other kind a workspace. `density`: the share of

@@ -218,7 +218,7 @@ CostModel::Advance CostModel::advance(Outside outside, IndexId index, StatementR
                                 access.table,
                                 probe_ns(options_.machine, access.kind, access.direct),
                                 gaps_ns(options_.machine, access.kind, access.length, extent(index), ordered) +
-                                    (access.of_runs ? run_end_ns * access.length : 0)});
+                                    (access.run > 0 ? run_end_ns(access.run) * access.length : 0)});
         participant_filters.push_back(access.first);
         all.ends += access.ends;
       }

@@ -326,7 +326,8 @@ AdvancedAccess StatementModels::advance(std::uint32_t number, std::size_t factor
       one.table = step.is_table() ? Table::one_mode : table_of(statement.keys[factor] & ~bound);
       one.kind = step.kind;
       one.one_entry = step.one_entry;
-      one.of_runs = step.of_runs && !(statement.walks && (access.begins_walk(outer) || access.walked(outer) > 0));
+      const bool in_walk = statement.walks && (access.begins_walk(outer) || access.walked(outer) > 0);
+      one.run = step.of_runs && !in_walk ? access.entries() / std::max(1.0, access.positions(step.state)) : 0;
       one.walked = statement.walks && access.walked(outer) > 0;
       one.last_of_walk = one.walked && (access.indices() & ~(bound | one_index(index))) == 0;
       one.length = step.length;

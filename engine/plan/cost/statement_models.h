@@ -44,7 +44,7 @@ struct AdvancedAccess {
   Table table = Table::none;
   LevelKind kind = LevelKind::compressed;  ///< of the first of these levels, of an operand
   bool one_entry = false;   ///< that level has one entry at each position
-  bool of_runs = false;     ///< its coordinates are runs, gone over in a loop of their own
+  double run = 0;           ///< entries of the runs of its coordinates, if a loop goes over these
   bool walked = false;      ///< it is inside a walk over a chain: no loop is entered
   bool last_of_walk = false;
   double length = 0;        ///< of its fibers, in the mean
