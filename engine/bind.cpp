@@ -5,6 +5,7 @@
 
 #include "engine/assumptions.h"
 #include "engine/compiled_state.h"
+#include "engine/loop/dense_product.h"
 #include "engine/network/extents.h"
 #include "engine/plan/cost/memory_demand.h"
 #include "engine/plan/schedule/widths.h"
@@ -23,6 +24,9 @@ namespace {
 constexpr std::size_t chunks_per_thread = 32;
 constexpr double least_chunk_ns = 4'000;
 constexpr double least_chunks = 4;
+// Of a dense product: every chunk copies the other matrix (codegen/dense_tiles.cpp), which few rows do not pay for.
+constexpr std::uint64_t usual_product_rows = 96;
+constexpr std::uint64_t least_product_rows = 24;
 constexpr std::uint64_t small_copies = 16;  // usual_slots of them take at most so small a part of the operand walked
 // From here on one thread takes several chunks too, between which it tells how far it is: each about as long, if there are coordinates.
 constexpr double told_nanoseconds = 50e6;
@@ -45,6 +49,16 @@ std::uint64_t private_slots(std::uint64_t copy_bytes, const Tensor* walked, unsi
   if (threads == 1 || walked == nullptr) return threads;
   const bool small = copy_bytes * usual_slots <= walked->bytes() / small_copies;
   return small ? std::max<std::uint64_t>(threads, usual_slots) : threads;
+}
+
+bool goes_over_rows_of_product(const loop::Program& program, const loop::For& root) {
+  const auto product = loop::dense_product(program, root, std::vector<std::uint32_t>(program.accesses.size(), 0));
+  return product && product->row == &root;
+}
+
+/// A few for each thread, while they have the least rows, and more only if they have the usual ones.
+std::size_t product_chunks(std::uint64_t rows, std::uint64_t threads) {
+  return std::max({threads, rows / usual_product_rows, std::min(2 * threads, rows / least_product_rows)});
 }
 
 /// The operand whose entries the root loop walks: the largest sparse one bound there by its first level.
@@ -232,6 +246,8 @@ Expected<void> BoundNetwork::State::bind_chunks(std::size_t number) {
         copied = false;
       }
     }
+    if (!copied && goes_over_rows_of_product(nest.nest.program, *root))
+      count = std::min(count, product_chunks(extent, threads));
     bound.chunks = cut_root(extent, count, walked);
     if (copied) {
       const auto allocate = [this](std::uint64_t bytes, const std::string& what) { return workspace(bytes, what); };

@@ -20,6 +20,7 @@
 #include "engine/codegen/level.h"
 #include "engine/codegen/structure.h"
 #include "engine/loop/batch.h"
+#include "engine/loop/dense_product.h"
 
 namespace weft {
 
@@ -318,6 +319,29 @@ class Generator {
   llvm::Value* batched_element(const Batch& batch, llvm::Value* number, llvm::Value* first, std::uint64_t n);
   llvm::Value* batched_piece(const Batch& batch, llvm::Value* number, const Piece& piece);
   llvm::Value* batched_stride(const BatchedRows& rows);
+
+  // dense_tiles.cpp
+  struct Matrix;
+  struct Panel;
+  struct DenseTiles;
+  struct PanelRows {
+    llvm::Value* begin;
+    llvm::Value* apart;  ///< elements between them
+  };
+  bool dense_tiles(const loop::For& each, const Scope& scope, bool cut);
+  bool fits_tiles(const loop::DenseProduct& product, const Scope& scope) const;
+  llvm::Value* adds_to_target(const loop::DenseProduct& product, const loop::For& each);
+  bool is_adjacent(const loop::DenseProduct& product) const;
+  Matrix matrix_of(const loop::DenseProduct& product, loop::AccessId access, const Scope& scope);
+  std::vector<Panel> panels_of(std::uint64_t columns);
+  void multiply_dense(const loop::DenseProduct& product, const Scope& outside, bool cut, llvm::Value* adds);
+  void add_panels(const DenseTiles& tiles, const Panel& panel);
+  void add_panel(const DenseTiles& tiles, const Panel& panel, llvm::Value* first);
+  void copy_transposed(const DenseTiles& tiles, const Piece& piece, llvm::Value* place, llvm::Value* term, llvm::Value* to,
+                       std::uint64_t apart);
+  void copy_panel(const DenseTiles& tiles, const Panel& panel, llvm::Value* place);
+  void add_tile(const DenseTiles& tiles, const Panel& panel, const PanelRows& rows, llvm::Value* first, llvm::Value* row,
+                std::uint64_t count, llvm::Value* limit);
 
   /// The product of the extents of the dense levels from `level` on.
   llvm::Value* block_elements(const StorageCode& storage, std::size_t level);

@@ -32,6 +32,7 @@ void Generator::loop(const loop::For& each, const Scope& scope, bool cut) {
     put_aside(*batch->second, scope);
     return;
   }
+  if (dense_tiles(each, scope, cut)) return;
   if (const JoinedLoops loops = joined_loops(program_, each); !loops.empty()) {
     vector_loop(loops, scope, cut);
     return;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "engine/loop/dense_product.h"
+
 namespace weft {
 namespace {
 
@@ -14,6 +16,7 @@ class FixedIndices {
   FixedIndices(const LoweredNest& nest, const Network& network, bool all_finite)
       : nest_(nest), network_(network), all_finite_(all_finite) {
     visit(nest.program.body, 0, false);
+    visit_products();
   }
   const std::set<loop::IndexId>& indices() const { return indices_; }
 
@@ -26,6 +29,17 @@ class FixedIndices {
       } else if (const auto* with = std::get_if<loop::With>(&statement.node)) {
         visit(with->body, depth, true);
       }
+    }
+  }
+
+  /// Of C(i,k) = A(i,j) * B(k,j) all columns are transposed to be added to several rows, which takes more than it saves if these are few.
+  void visit_products() {
+    for (const loop::Statement& statement : nest_.program.body) {
+      const auto* root = std::get_if<loop::For>(&statement.node);
+      const std::vector<std::uint32_t> none(nest_.program.accesses.size(), 0);
+      const auto product = root != nullptr ? loop::dense_product(nest_.program, *root, none) : std::nullopt;
+      if (product && nest_.program.accesses[product->right].indices.back() != product->column->index)
+        indices_.insert({product->row->index, product->column->index});
     }
   }
 
