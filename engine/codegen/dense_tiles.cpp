@@ -108,7 +108,13 @@ bool Generator::dense_tiles(const loop::For& each, const Scope& scope, bool cut)
 
 bool Generator::fits_tiles(const loop::DenseProduct& product, const Scope& scope) const {
   const StorageCode& target = storage_of(product.target);
-  if (target.storage->role != loop::Role::output || appended_.contains(target.id) || loop::pattern_of(program_, target.id)) return false;
+  if (appended_.contains(target.id) || loop::pattern_of(program_, target.id)) return false;
+  for (const loop::AccessId access : {product.target, product.left, product.right}) {
+    const StorageCode& matrix = storage_of(access);
+    const auto is_plain = [](const Level& level) { return is_dense(level); };
+    if (matrix.storage->role == loop::Role::workspace && (!matrix.values || !std::ranges::all_of(matrix.storage->levels, is_plain)))
+      return false;
+  }
   if (!scope.held[target.id].empty() || scope.flags[target.id].place() || scope.fresh[target.id]) return false;
   if (storage_of(product.left).type != target.type || storage_of(product.right).type != target.type) return false;
   if (!flagged_factors(program_, *product.product).empty()) return false;

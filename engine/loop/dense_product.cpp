@@ -81,7 +81,7 @@ bool only_locates(const Program& program, const Nest& nest) {
            std::ranges::find(nest.product->factors, access) != nest.product->factors.end();
   };
   return std::ranges::all_of(nest.loops, [&](const For* each) {
-    return !each->marks.flat && each->marks.batch == 0 && std::ranges::all_of(each->steps, [&](const Step& step) {
+    return !each->marks.flat && std::ranges::all_of(each->steps, [&](const Step& step) {
       return step.use != Use::drive && step.use != Use::append && is_own(step.access);
     });
   });
@@ -97,9 +97,11 @@ bool is_dense_inside(const Program& program, AccessId access, std::span<const st
   return std::ranges::all_of(std::span(levels).subspan(bound[access]), [](const Level& level) { return is_dense(level); });
 }
 
+/// An operand, or a workspace that is all there.
 bool is_matrix(const Program& program, AccessId access) {
   const Storage& storage = program.storages[program.accesses[access].storage];
-  return storage.role == Role::input && storage.place_bits == 0;
+  const bool whole = std::ranges::all_of(storage.levels, [](const Level& level) { return is_dense(level); });
+  return storage.role == Role::workspace ? whole : storage.role == Role::input && storage.place_bits == 0;
 }
 
 std::uint64_t extent_or(const Program& program, IndexId index, std::uint64_t unknown) {

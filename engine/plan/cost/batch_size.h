@@ -25,6 +25,7 @@ enum class Batch : std::uint8_t {
   rows,     ///< directly inside the loop whose products wait: over one of their rows
   columns,  ///< inside that, over what the other row has
   tile,     ///< a small block that stays in registers meanwhile
+  product,  ///< inside a product of two dense matrices (engine/loop/dense_product.h), whose loops are tiles
 };
 
 }  // namespace weft

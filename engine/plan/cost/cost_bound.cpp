@@ -49,7 +49,9 @@ double CostModel::least_ns() const {
       double ns = price(outside, index, alone, 0).ns;
       const bool appends = result_ != nullptr && number + 1 == statements_.size();
       if (appends) ns = std::min(ns, price({outside, true}, index, alone, 0).ns);
-      if (const Batch batch = statements_[number].model->last_batch(index); batch != Batch::none) {
+      const StatementModels::Statement& model = *statements_[number].model;
+      for (const Batch batch : {model.last_batch(index), model.column != 0 ? Batch::product : Batch::none}) {
+        if (batch == Batch::none) continue;
         Outside waiting{outside};
         waiting.batch = batch;
         waiting.batched = static_cast<std::uint32_t>(number);

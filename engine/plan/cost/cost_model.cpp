@@ -323,6 +323,14 @@ LoopPrice CostModel::priced(Outside outside, IndexId index, StatementRange range
   const double share = fiber_sum(index, range, vector, all);
   double ns = waits ? waiting_ns(outside, index, range) : unrolled || written_out ? 0 : machine.loop_entry;
   double steps = extent(index);
+  if (in_product(outside, index, range)) {
+    if (details != nullptr) {
+      details->decision.vector = vector;
+      details->steps = steps;
+      details->flops = loops.front()->innermost ? statements_[range.last].model->flops * all.iterations : 0;
+    }
+    return {all.iterations, product_ns(outside, index, range.last)};
+  }
   if (all.one_entry) {
     ns = 0;
     steps = 1;

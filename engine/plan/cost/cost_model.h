@@ -246,12 +246,20 @@ class CostModel {
                    LoopEstimate* details) const;
   // What adds a block inside the loop has two indices at least left there, and the block does not have the loop's.
   Batch batch_inside(Outside outside, IndexId index, StatementRange range) const {
+    if (in_product(outside, index, range)) return Batch::product;
     const StatementModels::Statement& last = *statements_[range.last].model;
     const IndexSet rest = last.indices & ~(outside.indices | one_index(index));
     const bool none = (rest & (rest - 1)) == 0 || !last.sums(index);
     return none && outside.batch == Batch::none ? Batch::none : batch_begun(outside, index, range);
   }
   Batch batch_begun(Outside outside, IndexId index, StatementRange range) const;
+  /// Whether the loop is one of a product of two dense matrices.
+  bool in_product(Outside outside, IndexId index, StatementRange range) const {
+    if (range.first != range.last) return false;
+    const Batch batch = outside.batch_of(range.last);
+    return batch == Batch::product || (batch == Batch::none && statements_[range.last].model->begins_product(outside.indices, index));
+  }
+  double product_ns(Outside outside, IndexId index, std::size_t number) const;
   bool keeps_tile(Outside outside, IndexId index, std::size_t number) const;
   double fiber_entries(IndexSet bound, IndexId index, StatementRange range) const;
   // Products whose sum the loop adds to its block at once: 1 but for batches.

@@ -110,7 +110,7 @@ class IntervalTable {
 
   /// Numbers for an interval inside a workspace that gathers a sparse result, and elsewhere, where products wait and where none do.
   static std::uint32_t below(std::uint32_t interval, bool gathers, Batch batch) {
-    return interval << 3 | static_cast<std::uint32_t>(batch) << 1 | static_cast<std::uint32_t>(gathers);
+    return interval << 4 | static_cast<std::uint32_t>(batch) << 1 | static_cast<std::uint32_t>(gathers);
   }
 
   static std::uint32_t loop_number(std::uint32_t interval, IndexId index) { return interval << 6 | index; }

@@ -163,6 +163,43 @@ bool StatementModels::Statement::multiplies_rows(IndexSet bound, IndexId row) co
   return any_row && any_column && is_one_row(*target, columns);
 }
 
+// The loops of C(i,k) = A(i,j) * B(j,k), as codegen/dense_tiles.cpp has them: too few rows or terms are no tile, nor are columns
+// transposed for a few rows. Where the target may have several columns, rather those that lie together in the right matrix.
+void StatementModels::describe_product(Statement& statement) const {
+  constexpr double least = 4;
+  constexpr double transposed = 8;
+  const IndexSet summed = statement.dense_below & ~statement.target->indices();
+  if (statement.keyed != 0 || summed == 0 || (summed & (summed - 1)) != 0 || combinations(summed) < least) return;
+  for (const IndexId column : members(statement.target->contiguous() & statement.dense_below)) {
+    const AccessModel* left = nullptr;
+    const AccessModel* right = nullptr;
+    IndexSet scaling = 0;
+    bool fits = true;
+    for (const auto& factor : statement.factors) {
+      const bool across = contains(factor->indices(), column);
+      const bool scales = !across && (factor->indices() & summed) == 0;
+      if (scales) scaling |= factor->indices();
+      const AccessModel*& side = across ? right : left;
+      fits = fits && (scales || side == nullptr);
+      if (!scales) side = factor.get();
+    }
+    if (!fits || left == nullptr || right == nullptr || (right->indices() & summed) == 0) continue;
+    const bool adjacent = contains(right->contiguous(), column);
+    const IndexSet candidates = left->indices() & statement.target->indices() & statement.dense_below & ~right->indices() & ~scaling;
+    IndexSet rows = 0;
+    for (const IndexId row : members(candidates)) {
+      if (extent(row) >= (adjacent ? least : transposed)) rows |= one_index(row);
+    }
+    if (rows == 0 || (statement.column != 0 && !adjacent)) continue;
+    statement.rows = rows;
+    statement.sum = summed;
+    statement.column = one_index(column);
+    statement.transposed = !adjacent;
+    statement.of_intermediates = left->intermediate() || right->intermediate();
+    if (adjacent) return;
+  }
+}
+
 // As lowering (lower/registers.cpp) and code generation write loops out.
 void StatementModels::describe_dense_loops(Statement& statement) const {
   constexpr double few_iterations = 8;
@@ -179,6 +216,7 @@ void StatementModels::describe_dense_loops(Statement& statement) const {
     const auto straight = [&](const auto& factor) { return !contains(factor->indices() & ~factor->straight_below(), index); };
     if (extent(index) <= few_iterations && std::ranges::all_of(statement.factors, straight)) statement.lanes |= one_index(index);
   }
+  describe_product(statement);
 }
 
 double StatementModels::combinations(IndexSet indices) const {

@@ -151,9 +151,23 @@ class StatementModels {
     std::shared_ptr<const ProductEstimate> product;  // and what flows into it
     bool inside_only = false;         // it is a workspace of a nest, with a key there
     std::vector<IndexId> compressed;  // it is between nests, with these levels above a dense block
+    // Of two dense matrices, left(row, sum) * right(sum, column): the loops over these, none where there is no such product. Of several
+    // rows a tile has one.
+    IndexSet rows = 0;
+    IndexSet sum = 0;
+    IndexSet column = 0;
+    bool transposed = false;          // rows of the right matrix are not what lies together
+    bool of_intermediates = false;    // a matrix is made from others
     double flops = 0;
     double scalar_body_ns = 0;
     double least_body_ns = 0;  // whatever the loops
+    /// Whether the loops over what `bound` leaves are such a product, of which the loop over `index` is the first: as code generation has
+    /// it, a root loop goes over rows or what is around them, and matrices that the nest makes itself are none.
+    bool begins_product(IndexSet bound, IndexId index) const {
+      const IndexSet rest = indices & ~bound;
+      if ((rest & rows) == 0 || (rest & sum) == 0 || (rest & column) == 0 || (rest & ~dense_below) != 0) return false;
+      return bound == 0 ? !contains(sum | column, index) : !of_intermediates;
+    }
     /// Whether every iteration of a loop over `index` adds to the same block over the indices that `inside` leaves, at least two, whose
     /// rows lie in memory as they are: from elsewhere each element would be collected for itself.
     bool adds_block(IndexSet inside, IndexId index) const {
@@ -286,6 +300,7 @@ class StatementModels {
   double row_end(const Statement& statement, IndexId row, bool stays) const;
   static bool joins(const Statement& statement, IndexId outer, IndexId row);
   void describe_dense_loops(Statement& statement) const;
+  void describe_product(Statement& statement) const;
   bool fits_registers(double bytes) const { return bytes <= options_.machine.register_bytes; }
 
   const Network& network_;

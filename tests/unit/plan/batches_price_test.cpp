@@ -97,7 +97,7 @@ TEST_CASE("columns over two indices are one row of memory") {
   const auto columns = [&](const char* tree, const std::string& loops, char rows) {
     const Made made(four, *parse_tree(tree, {"T", "B", "C", "D"}));
     const CostModel model = made.model();
-    return model.inside(made.inside(model, loops, {2, 2}), made.id(rows), {2, 2}).batch_of(2);
+    return model.inside(made.inside(model, loops, {0, 2}), made.id(rows), {2, 2}).batch_of(2);
   };
   CHECK(columns("(((T * D) * C) * B)", "ij", 'r') == Batch::columns);
   CHECK(columns("(((T * D) * B) * C)", "ik", 's') == Batch::none);

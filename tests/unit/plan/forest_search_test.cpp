@@ -141,7 +141,7 @@ TEST_CASE("what nothing needs is not computed") {
 
 TEST_CASE("a product too large to merge is contracted as it would be alone") {
   const std::map<char, std::uint64_t> chain = {{'a', 600}, {'b', 50}, {'c', 40}, {'d', 30}, {'e', 20}, {'f', 10}, {'g', 5}};
-  const Plan found = planned(forest_problem("S = A:ab B:bc C:cd D:de -> ae; O = S:ae E:ef F:fg G:ga -> eg", chain));
+  const Plan found = planned(forest_problem("S = A:ab:ds:6000 B:bc C:cd D:de -> ae; O = S:ae E:ef F:fg G:ga -> eg", chain));
   CHECK(found.schedule.earlier_trees.empty());
   CHECK(found.schedule.statements.size() > 3);
   CHECK(found.optimal != Optimal::all);
