@@ -92,6 +92,11 @@ int main(int argc, char** argv) {
   layouts->add_option("--filter", layouts_filters, "only matrices whose name contains one of these texts");
   unsigned layouts_threads = 1;
   layouts->add_option("--threads", layouts_threads, "that weft runs on")->check(CLI::PositiveNumber);
+  CLI::App* dense = app.add_subcommand("dense", "products of dense matrices, beside a BLAS");
+  std::string blas = "libopenblas.so.0";
+  dense->add_option("--blas", blas, "the library, loaded if it is there");
+  unsigned dense_threads = 1;
+  dense->add_option("--threads", dense_threads, "that both run on")->check(CLI::PositiveNumber);
   std::uint64_t calls = 1'000'000;
   std::uint64_t kernels = 10'000;
   engine->add_option("--calls", calls, "evaluations from 8 threads")->check(CLI::PositiveNumber);
@@ -105,6 +110,7 @@ int main(int argc, char** argv) {
   if (wake->parsed()) return weft::bench::wake();
   if (loops->parsed()) return weft::bench::hosts(loops_data, loops_only);
   if (layouts->parsed()) return weft::bench::compare_layouts(layouts_data, layouts_filters, layouts_threads);
+  if (dense->parsed()) return weft::bench::dense_products(blas, dense_threads);
   if (engine->parsed()) return weft::bench::engine_figures(calls, kernels);
   if (startup->parsed())
     return weft::bench::startup((std::filesystem::read_symlink("/proc/self/exe").parent_path() / "weft").string());

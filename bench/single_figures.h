@@ -32,4 +32,7 @@ int hosts(const std::string& data, const std::string& only);
 /// Hand-written kernels run on one thread. Exit status.
 int compare_layouts(const std::string& data, const std::vector<std::string>& filters, unsigned threads);
 
+/// Products of dense matrices beside those of `library`, an OpenBLAS, where it can be loaded. Exit status.
+int dense_products(const std::string& library, unsigned threads);
+
 }  // namespace weft::bench

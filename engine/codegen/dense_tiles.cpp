@@ -22,11 +22,13 @@ namespace {
 constexpr std::uint64_t block_terms = 128;
 /// Rows that a panel is copied for: it costs a load and a store of each vector, as much as one row or two.
 constexpr std::uint64_t copied_rows = 16;
+/// Smaller right matrices are in the first cache as they lie.
+constexpr std::uint64_t copied_bytes = 32 * 1024;
 constexpr std::uint64_t transposed_rows = 8;
 /// A rest of so many rows has a tile of its own.
 constexpr std::uint64_t rest_rows = 2;
-/// With fewer columns or terms known, loops take no longer.
-constexpr std::uint64_t least_terms = 4;
+/// With fewer rows or terms known, loops take no longer.
+constexpr std::uint64_t least_terms = 8;
 constexpr std::uint64_t least_rows = 4;
 
 /// Vectors of a tile that lie side by side, at most.
@@ -81,6 +83,7 @@ struct Generator::DenseTiles {
 /// Whether the loop is such a product, which has then been written.
 bool Generator::dense_tiles(const loop::For& each, const Scope& scope, bool cut) {
   if (emit_->strict() || emit_->checked() || options_.symbolic || options_.count) return false;
+  if (std::ranges::find(each.steps, loop::Use::drive, &loop::Step::use) != each.steps.end()) return false;
   const auto product = loop::dense_product(program_, each, scope.depths());
   if (!product || !fits_tiles(*product, scope)) return false;
   if (cut && (product->sum == &each || product->column == &each)) return false;
@@ -211,15 +214,21 @@ void Generator::multiply_dense(const loop::DenseProduct& product, const Scope& o
   llvm::Value* extent = extents_[product.row->index];
   tiles.first_row = cut ? begin_ : emit_->constant(0);
   tiles.end_row = cut ? emit_->minimum(end_, extent) : extent;
-  tiles.copies =
-      is_adjacent(product) ? ir.CreateICmpUGE(ir.CreateSub(tiles.end_row, tiles.first_row), emit_->constant(copied_rows)) : ir.getTrue();
-  const std::vector<Panel> panels = panels_of(*known_extent(program_, product.column->index));
+  llvm::Value* terms = extents_[product.sum->index];
+  const std::uint64_t columns = *known_extent(program_, product.column->index);
+  tiles.copies = ir.getTrue();
+  if (is_adjacent(product)) {
+    llvm::Value* bytes = emit_->mul(terms, emit_->constant(columns * (tiles.type->getScalarSizeInBits() / 8)));
+    llvm::Value* rows = emit_->sub(tiles.end_row, tiles.first_row);
+    tiles.copies =
+        ir.CreateAnd(ir.CreateICmpUGT(bytes, emit_->constant(copied_bytes)), ir.CreateICmpUGE(rows, emit_->constant(copied_rows)));
+  }
+  const std::vector<Panel> panels = panels_of(columns);
   const std::uint64_t widest = std::ranges::max_element(panels, {}, &Panel::elements)->elements;
   llvm::AllocaInst* memory = emit_->memory(llvm::ArrayType::get(tiles.type, block_terms * widest));
   memory->setAlignment(llvm::Align(64));
   tiles.memory = memory;
   tiles.adds = adds;
-  llvm::Value* terms = extents_[product.sum->index];
   const Slot block = emit_->slot(emit_->constant(0));
   // Sums of no terms are stored, too.
   llvm::Value* end = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umax, terms, emit_->constant(1));

@@ -166,10 +166,11 @@ bool StatementModels::Statement::multiplies_rows(IndexSet bound, IndexId row) co
 // The loops of C(i,k) = A(i,j) * B(j,k), as codegen/dense_tiles.cpp has them: too few rows or terms are no tile, nor are columns
 // transposed for a few rows. Where the target may have several columns, rather those that lie together in the right matrix.
 void StatementModels::describe_product(Statement& statement) const {
-  constexpr double least = 4;
-  constexpr double transposed = 8;
+  constexpr double least_terms = 8;
+  constexpr double least_rows = 4;
+  constexpr double transposed_rows = 8;
   const IndexSet summed = statement.dense_below & ~statement.target->indices();
-  if (statement.keyed != 0 || summed == 0 || (summed & (summed - 1)) != 0 || combinations(summed) < least) return;
+  if (statement.keyed != 0 || summed == 0 || (summed & (summed - 1)) != 0 || combinations(summed) < least_terms) return;
   for (const IndexId column : members(statement.target->contiguous() & statement.dense_below)) {
     const AccessModel* left = nullptr;
     const AccessModel* right = nullptr;
@@ -188,7 +189,7 @@ void StatementModels::describe_product(Statement& statement) const {
     const IndexSet candidates = left->indices() & statement.target->indices() & statement.dense_below & ~right->indices() & ~scaling;
     IndexSet rows = 0;
     for (const IndexId row : members(candidates)) {
-      if (extent(row) >= (adjacent ? least : transposed)) rows |= one_index(row);
+      if (extent(row) >= (adjacent ? least_rows : transposed_rows)) rows |= one_index(row);
     }
     if (rows == 0 || (statement.column != 0 && !adjacent)) continue;
     statement.rows = rows;

@@ -96,7 +96,7 @@ std::vector<Case> cases() {
   const Tensors factors = {{"T", tensor}, {"x", operand("ones(10x16)")}, {"z", operand("ones(11x16)")}};
   // Rows of M without an entry leave what is summed over them absent, and zero in its place would not do beside NaN.
   const Tensor empty_rows = operand("sparse(30x20,nnz=30)", "ds");
-  const std::string chain = "y(i,l) = M(i,j) * x(j,k) * z(k,l)";
+  const std::string chain = "y(i,l) = (M(i,j) * x(j,k)) * z(k,l)";
   const Tensors links = {{"M", empty_rows}, {"x", operand("ones(20x25)")}, {"z", operand("ones(25x6)")}};
   const Tensors scaled = {{"M", empty_rows}, {"x", operand("ones(20)")}, {"d", operand("ones(30)")}};
   std::vector<Case> all = {

@@ -47,8 +47,8 @@ std::vector<std::string> ran(const Kernel& kernel, const Tensors& operands, Oper
 const std::string mttkrp = "y(i,r) = T(i,j,k) * x(j,r) * z(k,r)";
 Tensors factors() { return {{"T", operand("sparse(9x10x11,nnz=200)")}, {"x", operand("ones(10x16)")}, {"z", operand("ones(11x16)")}}; }
 
-// Rows of M without an entry leave what is summed over them absent.
-const std::string chain = "y(i,l) = M(i,j) * x(j,k) * z(k,l)";
+// Rows of M without an entry leave what is summed over them absent, where they are multiplied first.
+const std::string chain = "y(i,l) = (M(i,j) * x(j,k)) * z(k,l)";
 Tensors links() {
   return {{"M", operand("sparse(30x20,nnz=30)", "ds")}, {"x", operand("ones(20x25)")}, {"z", operand("ones(25x6)")}};
 }

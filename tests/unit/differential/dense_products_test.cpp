@@ -1,0 +1,122 @@
+// Products of dense matrices in tiles over rows: matrices transposed or not, batches, chains of three, scaled and summed with sparse ones,
+// f32 and f64, extents with every rest: as native code on several threads, against brute force.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compiled_runs.h"
+#include "engine/loop/dense_product.h"
+#include "runs.h"
+
+namespace dense_products_test {
+
+using namespace weft;
+using namespace weft::test;
+
+namespace {
+
+struct Product {
+  std::string expression;
+  std::vector<std::string> factors;  ///< indices of A, B, C, …
+  std::string result;
+  std::string sparse;  ///< format of A; empty: dense
+};
+
+std::vector<Product> products() {
+  return {{"R(i,k) = A(i,j) * B(j,k)", {"ij", "jk"}, "ik", ""},
+          {"R(i,k) = A(j,i) * B(j,k)", {"ji", "jk"}, "ik", ""},
+          {"R(i,k) = A(i,j) * B(k,j)", {"ij", "kj"}, "ik", ""},
+          {"R(k,i) = A(i,j) * B(j,k)", {"ij", "jk"}, "ki", ""},
+          {"R(i,k) = A(i,j) * B(j,k) * A(i,j)", {"ij", "jk", "ij"}, "ik", ""},
+          {"R(b,i,k) = -2 * A(b,i,j) * B(b,j,k)", {"bij", "bjk"}, "bik", ""},
+          {"R(i,b,k) = A(i,b,j) * B(j,k)", {"ibj", "jk"}, "ibk", ""},
+          {"R(i,b,k) = A(i,j) * B(j,b,k)", {"ij", "jbk"}, "ibk", ""},
+          {"R(i,k) = A(i,b,j) * B(b,j,k)", {"ibj", "bjk"}, "ik", ""},
+          {"R(i,l) = A(i,j) * B(j,k) * C(k,l)", {"ij", "jk", "kl"}, "il", ""},
+          {"R(i,k) = A(i,b) * B(b,j) * C(j,k)", {"ib", "bj", "jk"}, "ik", "ds:0,1"},
+          {"R(b,i,k) = A(b) * B(b,i,j) * C(j,k)", {"b", "bij", "jk"}, "bik", "s:0"}};
+}
+
+RandomNetwork drawn_network(Dice& dice) {
+  const Product product = dice.pick(products());
+  const bool several = product.factors.size() > 2;
+  const auto extent = [&](std::uint64_t most) { return 1 + dice.below(dice.below(3) == 0 ? 4 * most : most); };
+  std::map<char, std::uint64_t> extents;
+  for (const char index : std::string("ijk")) extents[index] = extent(several ? 9 : 17);
+  for (const char index : std::string("bl")) extents[index] = 1 + dice.below(several ? 20 : 4);
+  const Scalar scalar = dice.below(3) == 0 ? Scalar::f32 : Scalar::f64;
+  RandomNetwork made;
+  made.expression = product.expression;
+  made.coefficient = product.expression.find("-2") == std::string::npos ? 1 : -2;
+  for (const char index : product.result) made.result.emplace_back(1, index);
+  for (std::size_t factor = 0; factor < product.factors.size(); ++factor) {
+    const std::string& letters = product.factors[factor];
+    std::vector<std::string> indices;
+    for (const char index : letters) indices.emplace_back(1, index);
+    const bool again = factor == 2 && letters == product.factors[0];
+    made.factors.push_back({again ? 0 : made.operands.size(), indices});
+    if (again) continue;
+    const bool sparse = factor == 0 && !product.sparse.empty();
+    RandomOperand operand{std::string(1, static_cast<char>('A' + factor)), {}, {}, true, {}};
+    operand.format = *parse_format(sparse ? product.sparse : std::string(letters.size(), 'd'));
+    operand.format.scalar = scalar;
+    for (const char index : letters) operand.extents.push_back(extents[index]);
+    draw_entries(operand, sparse ? 40 : 100, dice);
+    made.operands.push_back(operand);
+  }
+  return made;
+}
+
+/// Nests that are such a product, or hold one.
+bool has_product(const loop::Program& program, const loop::Block& block, std::vector<std::uint32_t> bound) {
+  return std::ranges::any_of(block, [&](const loop::Statement& statement) {
+    if (const auto* live = std::get_if<loop::With>(&statement.node)) return has_product(program, live->body, bound);
+    const auto* each = std::get_if<loop::For>(&statement.node);
+    if (each == nullptr) return false;
+    if (loop::dense_product(program, *each, bound)) return true;
+    std::vector<std::uint32_t> inside = bound;
+    for (const loop::Step& step : each->steps) ++inside[step.access];
+    return has_product(program, each->body, inside);
+  });
+}
+
+}  // namespace
+
+TEST_CASE("products of dense matrices are those of their elements") {
+  const Resources resources{.memory = Memory(), .threads = Threads(1), .cancellation = {}, .progress = {}};
+  const Pipeline pipeline = pipeline_with(false, false), checked = pipeline_with(true, false);
+  const Runs drawn = runs(is_sanitized() ? 20 : 150);
+  std::size_t tiled = 0;
+  for (std::uint64_t seed = drawn.first; seed < drawn.first + drawn.count; ++seed) {
+    Dice dice(seed);
+    const RandomNetwork random = drawn_network(dice);
+    const std::string text = "seed " + std::to_string(seed) + ": " + reproduction(random);
+    CAPTURE(text);
+    const Watchdog watchdog(text, 60);
+    const auto made = built(random, resources);
+    REQUIRE_MESSAGE(made, made.error().message);
+    const CoordinateMap expected = expected_result(random);
+    const Judge judge = [&](const Tensor& tensor, const Resources& given) -> std::string {
+      const auto result = entries_of(tensor, given);
+      return result ? differences(*result, expected) : result.error().message;
+    };
+    const auto plan = pipeline.plan(made->network, made->facts, {});
+    REQUIRE_MESSAGE(plan, plan.error().message);
+    const Plan cut = cut_for_threads(*plan, *made, {});
+    CHECK(defect_of_runs(pipeline, cut, {{1}, {2}, {3, true}}, *made, judge) == "");
+    if (seed % 5 == 0) CHECK(defect_of_runs(checked, cut, {{2}}, *made, judge) == "");
+    const auto kernel = pipeline.compile(made->network, cut, made->facts);
+    REQUIRE(kernel);
+    for (const CompiledNest& nest : kernel->nests()) {
+      const loop::Program& program = nest.nest.program;
+      tiled += has_product(program, program.body, std::vector<std::uint32_t>(program.accesses.size(), 0)) ? 1 : 0;
+    }
+  }
+  MESSAGE(tiled << " nests with products of dense matrices");
+  if (drawn.count >= 30) CHECK(tiled > drawn.count / 3);
+}
+
+}  // namespace dense_products_test
