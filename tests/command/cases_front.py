@@ -200,7 +200,7 @@ def terminal_output(weft, arguments, wanted, seconds=40):
 
 
 def case_progress_of_repeated_runs(weft):
-    shown = terminal_output(weft, ["run", "B(i,k) = A(i,j) * A(j,k)", "A=uniform(1500x1500)", "--repeat", "20", "--threads", "1"], b"run 2 of 20")
+    shown = terminal_output(weft, ["run", "B(i,k) = A(i,j) * A(j,k)", "A=uniform(2500x2500)", "--repeat", "20", "--threads", "1"], b"run 2 of 20")
     require_in(b"run 2 of 20", shown, "which run it is")
 
 

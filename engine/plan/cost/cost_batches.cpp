@@ -88,7 +88,7 @@ double CostModel::products_that_wait(Outside outside, IndexId index, std::size_t
 // Tiles use what they load often enough that only the matrices themselves are moved, once, where the product begins; it is computed in
 // the last of its loops, columns in whole vectors. Orders of its loops are the same code, but for checked kernels and others without
 // tiles, which would rather have columns last.
-double CostModel::product_ns(Outside outside, IndexId index, std::size_t number) const {
+double CostModel::product_ns(Outside outside, IndexId index, std::size_t number, LoopEstimate* details) const {
   const Machine& machine = options_.machine;
   const StatementModels::Statement& statement = *statements_[number].model;
   double ns = 0;
@@ -97,6 +97,7 @@ double CostModel::product_ns(Outside outside, IndexId index, std::size_t number)
     const auto move = [&](const AccessModel& access) {
       const double bytes = combinations(access.indices() & rest) * access.scalar_bytes();
       ns += bytes / machine.stream[machine.cache_level(bytes)];
+      if (details != nullptr) details->bytes += bytes;
     };
     for (const auto& factor : statement.factors) move(*factor);
     move(*statement.target);

@@ -329,7 +329,7 @@ LoopPrice CostModel::priced(Outside outside, IndexId index, StatementRange range
       details->steps = steps;
       details->flops = loops.front()->innermost ? statements_[range.last].model->flops * all.iterations : 0;
     }
-    return {all.iterations, product_ns(outside, index, range.last)};
+    return {all.iterations, product_ns(outside, index, range.last, details)};
   }
   if (all.one_entry) {
     ns = 0;

@@ -259,7 +259,7 @@ class CostModel {
     const Batch batch = outside.batch_of(range.last);
     return batch == Batch::product || (batch == Batch::none && statements_[range.last].model->begins_product(outside.indices, index));
   }
-  double product_ns(Outside outside, IndexId index, std::size_t number) const;
+  double product_ns(Outside outside, IndexId index, std::size_t number, LoopEstimate* details) const;
   bool keeps_tile(Outside outside, IndexId index, std::size_t number) const;
   double fiber_entries(IndexSet bound, IndexId index, StatementRange range) const;
   // Products whose sum the loop adds to its block at once: 1 but for batches.

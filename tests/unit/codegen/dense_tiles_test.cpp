@@ -173,6 +173,26 @@ TEST_CASE("dense products of every extent, layout and machine compute what their
     }
 }
 
+TEST_CASE("an element is the same to the last bit whatever rows stand beside it") {
+  const Expected<Jit> jit = Jit::create();
+  REQUIRE_MESSAGE(jit.has_value(), jit.error().message);
+  std::mt19937 random(3);
+  for (const std::string& product : {products[0], products[2], products[5]}) {
+    const Extents extents{37, 300, 21};
+    const loop::Program program = program_with(product, extents, true, "f64");
+    loop::Interpretation values = drawn_values(program, extents, random);
+    for (auto& [name, entries] : values.inputs)
+      for (auto& [coordinates, value] : entries) value = std::uniform_real_distribution<double>(-1, 1)(random);
+    const auto whole = test::run_native(*jit, program, values, host_target(), {});
+    REQUIRE_MESSAGE(whole.has_value(), whole.error().message);
+    for (const std::vector<std::uint64_t>& cuts : {std::vector<std::uint64_t>{1, 2, 5, 20, 36}, {17}, {6, 12, 24, 25, 26}}) {
+      const auto parts = test::run_native(*jit, program, values, host_target(), {}, cuts);
+      REQUIRE_MESSAGE(parts.has_value(), parts.error().message);
+      CHECK(*parts == *whole);
+    }
+  }
+}
+
 TEST_CASE("the loops of a product: rows, terms and columns in any order, and others around them") {
   const auto names = [](const std::string& product) {
     const loop::Program program = program_with(product, {40, 50, 60}, true, "f64");
