@@ -63,6 +63,7 @@ Expected<Prepared> prepare(const Problem& problem, const std::map<std::string, T
     keep(best.load, compile.load);
     prepared.kernel = std::move(*kernel);
   }
+  prepared.facts = std::move(facts);
   return prepared;
 }
 

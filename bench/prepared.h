@@ -12,6 +12,7 @@ namespace weft::bench {
 
 struct Prepared {
   CompiledNetwork kernel;
+  std::vector<OperandFacts> facts;  ///< that the plan was made by
   Phases phases;  ///< without convert, which binding adds
 };
 

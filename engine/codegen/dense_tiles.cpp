@@ -20,6 +20,8 @@ namespace {
 
 /// Iterations of the sum that a panel holds.
 constexpr std::uint64_t block_terms = 128;
+/// Rows of the left matrix that are gone through for all panels of a block: 384 KB of f64.
+constexpr std::uint64_t block_rows = 384;
 /// Rows that a panel is copied for: it costs a load and a store of each vector, as much as one row or two.
 constexpr std::uint64_t copied_rows = 16;
 /// Smaller right matrices are in the first cache as they lie.
@@ -229,9 +231,28 @@ void Generator::multiply_dense(const loop::DenseProduct& product, const Scope& o
   memory->setAlignment(llvm::Align(64));
   tiles.memory = memory;
   tiles.adds = adds;
-  const Slot block = emit_->slot(emit_->constant(0));
-  // Sums of no terms are stored, too.
+  // Of the left matrix so many rows of a block of terms stay in the second cache while panels go by.
+  llvm::Value* last_row = tiles.end_row;
+  if (known_extent(program_, product.row->index).value_or(block_rows + 1) <= block_rows) {
+    add_blocks(tiles, panels);
+    return;
+  }
+  const Slot row = emit_->slot(tiles.first_row);
+  emit_->while_loop([&] { return ir.CreateICmpULT(emit_->get(row), last_row); },
+                    [&] {
+                      tiles.first_row = emit_->get(row);
+                      tiles.end_row = emit_->minimum(emit_->add(tiles.first_row, emit_->constant(block_rows)), last_row);
+                      add_blocks(tiles, panels);
+                      emit_->set(row, tiles.end_row);
+                    });
+}
+
+/// All terms, block by block. Sums of none are stored, too.
+void Generator::add_blocks(DenseTiles& tiles, std::span<const Panel> panels) {
+  llvm::IRBuilder<>& ir = emit_->ir();
+  llvm::Value* terms = extents_[tiles.product.sum->index];
   llvm::Value* end = ir.CreateBinaryIntrinsic(llvm::Intrinsic::umax, terms, emit_->constant(1));
+  const Slot block = emit_->slot(emit_->constant(0));
   emit_->while_loop([&] { return ir.CreateICmpULT(emit_->get(block), end); },
                     [&] {
                       tiles.first_term = emit_->get(block);
@@ -292,7 +313,6 @@ void Generator::copy_panel(const DenseTiles& tiles, const Panel& panel, llvm::Va
     return emit_->address(tiles.type, tiles.memory, emit_->mul(term, emit_->constant(panel.elements)));
   };
   const Slot term = emit_->slot(emit_->constant(0));
-  emit_->set(term, emit_->constant(0));
   if (is_one(tiles.right.sum) && !is_one(tiles.right.column))
     emit_->while_loop([&] { return ir.CreateICmpUGE(ir.CreateSub(tiles.terms, emit_->get(term)), emit_->constant(lanes_)); },
                       [&] {
@@ -365,13 +385,9 @@ void Generator::add_tile(const DenseTiles& tiles, const Panel& panel, const Pane
     for (const Piece& piece : panel.pieces)
       sums.push_back(emit_->slot(llvm::Constant::getNullValue(llvm::FixedVectorType::get(tiles.type, piece.lanes))));
   }
-  for (const Slot sum : sums) emit_->set(sum, llvm::Constant::getNullValue(sum.type()));
   const Slot term = emit_->slot(emit_->constant(0));
   const Slot element = emit_->slot(emit_->constant(0));
   const Slot vectors = emit_->slot(rows.begin);
-  emit_->set(term, emit_->constant(0));
-  emit_->set(element, emit_->constant(0));
-  emit_->set(vectors, rows.begin);
   emit_->while_loop([&] { return ir.CreateICmpULT(emit_->get(term), tiles.terms); },
                     [&] {
                       std::vector<llvm::Value*> parts;

@@ -335,6 +335,7 @@ class Generator {
   Matrix matrix_of(const loop::DenseProduct& product, loop::AccessId access, const Scope& scope);
   std::vector<Panel> panels_of(std::uint64_t columns);
   void multiply_dense(const loop::DenseProduct& product, const Scope& outside, bool cut, llvm::Value* adds);
+  void add_blocks(DenseTiles& tiles, std::span<const Panel> panels);
   void add_panels(const DenseTiles& tiles, const Panel& panel);
   void add_panel(const DenseTiles& tiles, const Panel& panel, llvm::Value* first);
   void copy_transposed(const DenseTiles& tiles, const Piece& piece, llvm::Value* place, llvm::Value* term, llvm::Value* to,
