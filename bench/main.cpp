@@ -101,6 +101,11 @@ int main(int argc, char** argv) {
   std::uint64_t kernels = 10'000;
   engine->add_option("--calls", calls, "evaluations from 8 threads")->check(CLI::PositiveNumber);
   engine->add_option("--kernels", kernels, "distinct kernels")->check(CLI::PositiveNumber);
+  CLI::App* even = app.add_subcommand("balance", "how even nests of real tensors are cut for 2 to 32 threads");
+  std::string even_data;
+  even->add_option("--data", even_data, "directory with real tensors")->required()->check(CLI::ExistingDirectory);
+  std::vector<std::string> even_filters;
+  even->add_option("--filter", even_filters, "only tensors and matrices whose name contains one of these texts");
   CLI11_PARSE(app, argc, argv);
 
   if (compare->parsed()) return print_comparison(old_path, new_path, fail_above);
@@ -109,6 +114,7 @@ int main(int argc, char** argv) {
   if (read->parsed()) return weft::bench::read_speed(file);
   if (wake->parsed()) return weft::bench::wake();
   if (loops->parsed()) return weft::bench::hosts(loops_data, loops_only);
+  if (even->parsed()) return weft::bench::balance(even_data, even_filters);
   if (layouts->parsed()) return weft::bench::compare_layouts(layouts_data, layouts_filters, layouts_threads);
   if (dense->parsed()) return weft::bench::dense_products(blas, dense_threads);
   if (engine->parsed()) return weft::bench::engine_figures(calls, kernels);

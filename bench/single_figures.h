@@ -27,6 +27,10 @@ int engine_figures(std::uint64_t calls, std::uint64_t kernels);
 /// `only`: threads or pieces.
 int hosts(const std::string& data, const std::string& only);
 
+/// MTTKRP of every mode of the tensors in `data`, SpMV and SpMM of its matrices: the entries of the heaviest chunk over the even share of a
+/// thread, for 2 to 32 threads, and the times on one and two. Exit status.
+int balance(const std::string& data, const std::vector<std::string>& filters);
+
 /// Layouts of matrices, each pinned, by weft and by hand, beside the one that weft chooses for 1000 calls: SpMV, and SpMM of 32
 /// columns. Then a sparse vector as planned for one call beside every way to look it up. With `data`, of the matrices there.
 /// Hand-written kernels run on one thread. Exit status.

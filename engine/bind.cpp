@@ -22,7 +22,6 @@ namespace {
 // Enough chunks that a worker which starts late still finds work, few enough and long enough that starting them costs nothing
 // (a chunk takes 0.15 us to start and disturbs what others have in their caches).
 constexpr std::size_t chunks_per_thread = 32;
-constexpr double least_chunk_ns = 4'000;
 constexpr double least_chunks = 4;
 // Of a dense product: every chunk copies the other matrix (codegen/dense_tiles.cpp), which few rows do not pay for.
 constexpr std::uint64_t usual_product_rows = 96;
@@ -59,19 +58,6 @@ bool goes_over_rows_of_product(const loop::Program& program, const loop::For& ro
 /// A few for each thread, while they have the least rows, and more only if they have the usual ones.
 std::size_t product_chunks(std::uint64_t rows, std::uint64_t threads) {
   return std::max({threads, rows / usual_product_rows, std::min(2 * threads, rows / least_product_rows)});
-}
-
-/// The operand whose entries the root loop walks: the largest sparse one bound there by its first level.
-const Tensor* root_tensor(const LoweredNest& nest, const loop::For& root, const std::vector<Tensor>& tensors) {
-  const Tensor* largest = nullptr;
-  for (const loop::Step& step : root.steps) {
-    const loop::StorageId storage = nest.program.accesses[step.access].storage;
-    if (nest.program.storages[storage].role != loop::Role::input) continue;
-    const Tensor& tensor = tensors[nest.tensors[storage]];
-    if (tensor.order() == 0 || tensor.format().all_dense()) continue;
-    if (largest == nullptr || tensor.nnz() > largest->nnz()) largest = &tensor;
-  }
-  return largest;
 }
 
 /// Private copies of the nest's targets, one per chunk after the first, kept from the run before where there are as many.
@@ -163,6 +149,22 @@ std::optional<std::string> other_places(const std::vector<std::uint8_t>& bits, c
 
 }  // namespace
 
+std::optional<loop::StorageId> walked_storage(const LoweredNest& nest, const std::vector<Tensor>& tensors) {
+  const loop::For* root = root_loop(nest.program);
+  const Tensor* largest = nullptr;
+  std::optional<loop::StorageId> walked;
+  for (const loop::Step& step : root != nullptr ? root->steps : std::vector<loop::Step>()) {
+    const loop::StorageId storage = nest.program.accesses[step.access].storage;
+    if (nest.program.storages[storage].role != loop::Role::input) continue;
+    const Tensor& tensor = tensors[nest.tensors[storage]];
+    if (tensor.order() == 0 || tensor.format().all_dense()) continue;
+    if (largest != nullptr && tensor.nnz() <= largest->nnz()) continue;
+    largest = &tensor;
+    walked = storage;
+  }
+  return walked;
+}
+
 bool reads(const CompiledNest& nest, std::uint32_t tensor) {
   for (std::size_t storage = 0; storage < nest.nest.tensors.size(); ++storage) {
     if (nest.nest.program.storages[storage].role == loop::Role::input && nest.nest.tensors[storage] == tensor) return true;
@@ -207,6 +209,8 @@ Expected<void> BoundNetwork::State::bind_chunks(std::size_t number) {
                                         written[level].crd_bits, target.shape.format.levels[level].crd_bits));
     }
   }
+  bound.parts.clear();
+  bound.frame_of.clear();
   std::uint64_t cleared_bytes = 0;
   std::uint64_t cleared_by_all = 0;
   for (const std::uint32_t target : bound.targets) {
@@ -219,7 +223,8 @@ Expected<void> BoundNetwork::State::bind_chunks(std::size_t number) {
     bound.chunks = {{0, 1}};
   } else {
     const std::uint64_t extent = kernel->network.indices[nest.nest.indices[root->index]].extent;
-    const Tensor* walked = root_tensor(nest.nest, *root, tensors);
+    const std::optional<loop::StorageId> walked_input = walked_storage(nest.nest, tensors);
+    const Tensor* walked = walked_input ? &tensors[nest.nest.tensors[*walked_input]] : nullptr;
     const unsigned threads = resources.threads.count();
     std::uint64_t copy_bytes = 0;
     bool copied = false;
@@ -229,6 +234,7 @@ Expected<void> BoundNetwork::State::bind_chunks(std::size_t number) {
       copy_bytes += tensors[nest.nest.tensors[target.storage]].values().size_bytes();
     }
     std::size_t count = 1;
+    bool shared = false;  // as threads share it, or as they would
     // Copies are cleared and added up in any case.
     if (!root->marks.parallel.empty() && serial_ns > (copied ? Succession::waking_ns : Succession::least_ns)) {
       const bool told = threads == 1 && kernel->plan.cost.ns > told_nanoseconds;
@@ -245,24 +251,41 @@ Expected<void> BoundNetwork::State::bind_chunks(std::size_t number) {
         count = in_turn;
         copied = false;
       }
+      shared = (deterministic || threads > 1) && !kernel->code.strict_fp && !kernel->code.count;
     }
     if (!copied && goes_over_rows_of_product(nest.nest.program, *root))
       count = std::min(count, product_chunks(extent, threads));
-    bound.chunks = cut_root(extent, count, walked);
+    std::optional<SliceCut> cut = walked != nullptr && shared ? slice_cut(nest.nest.program, *walked_input) : std::nullopt;
+    if (cut && cut->copied != copied) cut.reset();
+    const auto cut_into = [&](std::size_t most) {
+      std::vector<Chunk> chunks = cut_root(extent, most, walked);
+      return cut ? cut_parts(std::move(chunks), most, nest, *walked, *cut, serial_ns) : chunks;
+    };
+    bound.chunks = cut_into(count);
     if (copied) {
       const auto allocate = [this](std::uint64_t bytes, const std::string& what) { return workspace(bytes, what); };
       const auto slots = allocate_copies(bound, nest, *root, bound.chunks.size(), kernel->plan.schedule, tensors, allocate,
                                          deterministic);
       if (!slots) return std::unexpected(slots.error());
-      if (*slots < bound.chunks.size()) bound.chunks = cut_root(extent, *slots, walked);
+      if (*slots < bound.chunks.size()) bound.chunks = cut_into(*slots);
       bound.private_copies = bound.chunks.size() > 1;
+    }
+    if (cut) {
+      if (auto made = bind_parts(number, *cut, nest.nest.tensors[*walked_input]); !made) {
+        if (deterministic) return made;
+        // Without memory for parts slices stay whole.
+        cut.reset();
+        bound.parts.clear();
+        bound.frame_of.clear();
+        bound.chunks = cut_into(bound.private_copies ? bound.chunks.size() : count);
+      }
     }
   }
   const bool alone = resources.threads.count() == 1;
   bound.shared_ns = alone ? 0 : bound.chunks.size() > 1 ? serial_ns : clearing_ns(cleared_by_all);
   bound.frames.clear();
-  for (std::size_t slot = 0; slot < (bound.private_copies ? bound.chunks.size() : 1); ++slot)
-    bound.frames.push_back(frame(number, slot));
+  const std::size_t frames = bound.private_copies ? bound.chunks.size() : std::max<std::size_t>(bound.parts.size(), 1);
+  for (std::size_t each = 0; each < frames; ++each) bound.frames.push_back(frame(number, each));
   return {};
 }
 

@@ -125,6 +125,14 @@ class CompiledNetwork {
   std::shared_ptr<const State> state_;
 };
 
+/// How a nest is cut for threads: entries of the operand that its root loop walks, or coordinates where there is none.
+struct NestBalance {
+  std::uint64_t chunks = 0;
+  std::uint64_t parts = 0;     ///< chunks among them that are parts of slices
+  std::uint64_t entries = 0;   ///< of all chunks
+  std::uint64_t heaviest = 0;  ///< of the largest one
+};
+
 /// Not thread safe: one run at a time. Different bindings of one kernel run concurrently.
 class BoundNetwork {
  public:
@@ -167,6 +175,8 @@ class BoundNetwork {
   std::uint64_t bytes() const;  ///< that only this binding needs: converted operands, what it writes, workspaces
   double convert_ms() const;  ///< spent converting: operands while binding, results while handing them over
   unsigned threads() const;
+  /// By nest, as it is cut now.
+  std::vector<NestBalance> balance() const;
 
  private:
   friend class CompiledNetwork;

@@ -15,6 +15,7 @@
 #include "engine/exposed.h"
 #include "engine/prove/proof_book.h"
 #include "engine/run_progress.h"
+#include "engine/slice_parts.h"
 #include "runtime/appended.h"
 #include "runtime/hashed_memory.h"
 #include "runtime/spread.h"
@@ -47,6 +48,20 @@ struct PrivateCopies {
   std::vector<Buffer> buffers;   ///< one per slot after the first
 };
 
+/// A row that a part of a slice adds to in memory of its own.
+struct CarriedRow {
+  std::uint32_t tensor = 0;   ///< position in Schedule::tensors
+  std::uint64_t element = 0;  ///< of its values, where the row begins
+  Buffer sums;
+};
+
+/// What the frame of a chunk that is part of a slice has beside what all frames have.
+struct BoundPart {
+  std::uint32_t walked = 0;  ///< position in Schedule::tensors
+  PartLevels levels;
+  std::vector<CarriedRow> rows;
+};
+
 /// A result or intermediate with compressed levels of its own: the chunks append, then it is assembled.
 struct AppendedTarget {
   std::uint32_t tensor = 0;  ///< position in Schedule::tensors
@@ -66,7 +81,9 @@ struct WorkerTables {
 struct BoundNest {
   std::vector<Chunk> chunks;
   bool ranged = true;            ///< the kernel takes a range of the root loop; else it runs once
-  bool private_copies = false;   ///< chunk c belongs to slot c, with frame c; else all chunks share frame 0
+  bool private_copies = false;   ///< chunk c belongs to slot c, with frame c
+  std::vector<std::size_t> frame_of;            ///< by chunk, its frame; empty: c of chunk c with private copies, else 0
+  std::vector<std::optional<BoundPart>> parts;  ///< by frame; empty: none
   std::vector<std::vector<std::uint64_t>> frames;
   std::vector<PrivateCopies> copies;
   std::vector<std::uint32_t> targets;  ///< schedule tensors whose values the nest adds to
@@ -171,8 +188,17 @@ struct alignas(spread_bytes) BoundNetwork::State {
 
   /// Chunks, private copies and frames of a nest whose tensors are all there.
   Expected<void> bind_chunks(std::size_t number);
-  /// The frame of a slot, which adds into its own copies.
-  std::vector<std::uint64_t> frame(std::size_t number, std::size_t slot) const;
+  /// At most `most` chunks of a nest that threads share, cut where the tensor that is walked may be cut: slices that are too long for
+  /// one thread, which makes them more, or slots that are uneven.
+  std::vector<Chunk> cut_parts(std::vector<Chunk> chunks, std::size_t most, const CompiledNest& nest, const Tensor& walked,
+                               const SliceCut& cut, double serial_ns) const;
+  /// Frames of the chunks that are parts, and their memory.
+  Expected<void> bind_parts(std::size_t number, const SliceCut& cut, std::uint32_t walked);
+  std::uint64_t row_bytes(std::uint32_t tensor) const;
+  /// A frame of a nest: that of a slot, which adds into its own copies, or of a part.
+  std::vector<std::uint64_t> frame(std::size_t number, std::size_t frame) const;
+  /// Memory that a frame has instead of the values of tensors, by position in Schedule::tensors: where element 0 would be.
+  std::map<std::uint32_t, const void*> replaced_values(const BoundNest& nest, std::size_t frame) const;
 
   /// Zeroes the dense tensors a nest writes, or scales what is added to, and zeroes its private copies, on all threads or on
   /// the caller's alone; nothing of what the kernel begins itself.
@@ -202,6 +228,12 @@ struct alignas(spread_bytes) BoundNetwork::State {
 
 /// Of a target with more bytes each thread clears a piece.
 constexpr std::uint64_t cleared_alone_bytes = 1024 * 1024;
+
+/// A chunk that takes less is not worth starting.
+constexpr double least_chunk_ns = 4'000;
+
+/// The input whose entries the root loop of a nest walks: the largest sparse one bound there by its first level.
+std::optional<loop::StorageId> walked_storage(const LoweredNest& nest, const std::vector<Tensor>& tensors);
 
 BoundArrays arrays_of(const Tensor& tensor);
 

@@ -12,7 +12,7 @@ constexpr std::uint64_t scratch_alignment = 64;
 std::uint64_t word_value(const Word& word, const CompiledNest& nest, const Network& network,
                          const std::vector<Tensor>& tensors, const std::vector<BoundPlaces>& places,
                          const std::vector<Scaling>& scaled, const ScratchLayout& scratch,
-                         const std::map<std::uint32_t, const void*>& replaced) {
+                         const std::map<std::uint32_t, const void*>& replaced, const BoundPart* part) {
   const auto address = [](const void* pointer) { return std::bit_cast<std::uint64_t>(pointer); };
   if (word.kind == Word::Kind::extent) {
     return network.indices[nest.nest.indices[nest.canonical.indices[word.number]]].extent;
@@ -27,6 +27,8 @@ std::uint64_t word_value(const Word& word, const CompiledNest& nest, const Netwo
   const Tensor& tensor = tensors[number];
   switch (word.kind) {
     case Word::Kind::pos:
+      if (part != nullptr && part->walked == number && part->levels.pos[word.level] != nullptr)
+        return address(part->levels.pos[word.level]);
       return address(tensor.levels()[word.level].pos.data());
     case Word::Kind::crd:
       return address(tensor.levels()[word.level].crd.data());
@@ -63,28 +65,45 @@ ScratchLayout scratch_layout(const CompiledNest& nest, const Network& network) {
   return scratch;
 }
 
-std::vector<std::uint64_t> BoundNetwork::State::frame(std::size_t number, std::size_t slot) const {
+namespace {
+
+const BoundPart* part_of(const BoundNest& nest, std::size_t frame) {
+  return frame < nest.parts.size() && nest.parts[frame] ? &*nest.parts[frame] : nullptr;
+}
+
+}  // namespace
+
+std::map<std::uint32_t, const void*> BoundNetwork::State::replaced_values(const BoundNest& nest, std::size_t frame) const {
+  std::map<std::uint32_t, const void*> replaced;
+  for (const PrivateCopies& copies : nest.copies) {
+    if (frame > 0) replaced[copies.tensor] = copies.buffers[frame - 1].data();
+  }
+  if (const BoundPart* part = part_of(nest, frame)) {
+    for (const CarriedRow& row : part->rows) {
+      const std::uint64_t bytes = row.element * scalar_bytes(tensors[row.tensor].format().scalar);
+      replaced[row.tensor] = std::bit_cast<const void*>(std::bit_cast<std::uint64_t>(row.sums.data()) - bytes);
+    }
+  }
+  return replaced;
+}
+
+std::vector<std::uint64_t> BoundNetwork::State::frame(std::size_t number, std::size_t frame) const {
   const CompiledNest& nest = kernel->nests[number];
   const ScratchLayout layout = scratch_layout(nest, kernel->network);
-  std::map<std::uint32_t, const void*> replaced;
-  for (const PrivateCopies& copies : nests[number].copies) {
-    if (slot > 0) replaced[copies.tensor] = copies.buffers[slot - 1].data();
-  }
+  const std::map<std::uint32_t, const void*> replaced = replaced_values(nests[number], frame);
   std::vector<std::uint64_t> words;
   for (const Word& word : nest.signature.words)
-    words.push_back(word_value(word, nest, kernel->network, tensors, places, scaled, layout, replaced));
+    words.push_back(
+        word_value(word, nest, kernel->network, tensors, places, scaled, layout, replaced, part_of(nests[number], frame)));
   return words;
 }
 
 void BoundNetwork::State::refill_frames(std::size_t number, const Replaced& replaced) {
   const CompiledNest& nest = kernel->nests[number];
   const ScratchLayout none;
-  for (std::size_t slot = 0; slot < nests[number].frames.size(); ++slot) {
-    std::map<std::uint32_t, const void*> copied;
-    for (const PrivateCopies& copies : nests[number].copies) {
-      if (slot > 0) copied[copies.tensor] = copies.buffers[slot - 1].data();
-    }
-    std::vector<std::uint64_t>& words = nests[number].frames[slot];
+  for (std::size_t frame = 0; frame < nests[number].frames.size(); ++frame) {
+    const std::map<std::uint32_t, const void*> instead = replaced_values(nests[number], frame);
+    std::vector<std::uint64_t>& words = nests[number].frames[frame];
     for (std::size_t place = 0; place < words.size(); ++place) {
       const Word& word = nest.signature.words[place];
       if (word.kind == Word::Kind::extent || word.kind == Word::Kind::scratch) continue;
@@ -92,7 +111,7 @@ void BoundNetwork::State::refill_frames(std::size_t number, const Replaced& repl
                                        ? nest.nest.scaled[nest.canonical.coefficients[word.number]]
                                        : nest.nest.tensors[nest.canonical.storages[word.storage]];
       if (tensor < tensors.size() && (replaced.patterns[tensor] || replaced.values[tensor]))
-        words[place] = word_value(word, nest, kernel->network, tensors, places, scaled, none, copied);
+        words[place] = word_value(word, nest, kernel->network, tensors, places, scaled, none, instead, part_of(nests[number], frame));
     }
   }
 }

@@ -102,8 +102,17 @@ struct Ended {
   std::size_t worker = 0;
 };
 
+std::size_t frame_of(const BoundNest& nest, std::size_t chunk) {
+  return !nest.frame_of.empty() ? nest.frame_of[chunk] : nest.private_copies ? chunk : 0;
+}
+
 std::int32_t call(const LoadedCode& code, const BoundNest& nest, std::size_t chunk, Worker& worker) {
-  const std::vector<std::uint64_t>& frame = nest.frames[nest.private_copies ? chunk : 0];
+  const std::size_t number = frame_of(nest, chunk);
+  const std::vector<std::uint64_t>& frame = nest.frames[number];
+  // By the thread that adds to them.
+  if (number < nest.parts.size() && nest.parts[number]) {
+    for (const CarriedRow& row : nest.parts[number]->rows) std::memset(Buffer(row.sums).data(), 0, row.sums.size_bytes());
+  }
   return code.function()(frame.data(), nest.chunks[chunk].begin, nest.chunks[chunk].end, &worker);
 }
 
@@ -337,6 +346,15 @@ Expected<void> BoundNetwork::State::run_nest(std::size_t number, bool threaded, 
     with_element(tensors[copies.tensor].format().scalar,
                  [&]<class T>(T) { add_in_order(resources.threads, sum.as<T>(), copies.buffers); });
   }
+  // In the order of the parts.
+  for (const std::optional<BoundPart>& part : nest.parts) {
+    for (const CarriedRow& row : part ? part->rows : std::vector<CarriedRow>()) {
+      Buffer sum = tensors[row.tensor].values();
+      with_element(tensors[row.tensor].format().scalar, [&]<class T>(T) {
+        add_in_order(resources.threads, sum.as<T>().subspan(row.element, row.sums.as<T>().size()), {row.sums});
+      });
+    }
+  }
   for (std::size_t output = 0; output < appended.size(); ++output) {
     AppendedTarget& target = nest.appended[output];
     std::vector<std::vector<std::uint64_t>> entries;
@@ -431,6 +449,11 @@ std::uint64_t BoundNetwork::bytes() const {
   for (const BoundNest& nest : state_->nests) {
     for (const PrivateCopies& copies : nest.copies) {
       for (const Buffer& copy : copies.buffers) bytes += copy.borrowed() ? 0 : copy.size_bytes();
+    }
+    for (const std::optional<BoundPart>& part : nest.parts) {
+      if (!part) continue;
+      bytes += part->levels.memory.size_bytes();
+      for (const CarriedRow& row : part->rows) bytes += row.sums.borrowed() ? 0 : row.sums.size_bytes();
     }
   }
   for (const Buffer& buffer : state_->scratch) bytes += buffer.borrowed() ? 0 : buffer.size_bytes();

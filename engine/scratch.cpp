@@ -58,6 +58,9 @@ std::uint64_t BoundNetwork::scratch_bytes() const {
     for (const PrivateCopies& copies : nest.copies) {
       for (const Buffer& copy : copies.buffers) bytes += nest.late ? 0 : aligned(copy.size_bytes());
     }
+    for (const std::optional<BoundPart>& part : nest.parts) {
+      for (const CarriedRow& row : part && !nest.late ? part->rows : std::vector<CarriedRow>()) bytes += aligned(row.sums.size_bytes());
+    }
   }
   const std::vector<ScheduledTensor>& scheduled = state_->kernel->plan.schedule.tensors;
   for (std::uint32_t number = 0; number < scheduled.size(); ++number) {

@@ -102,6 +102,14 @@ TEST_CASE("one number from many: a scalar result") {
   check_reproducible(problem);
 }
 
+TEST_CASE("owned rows whose slices are cut: reproducible for a number of threads, with deterministic for all numbers") {
+  const Problem problem(
+      "A(i,r) = T(i,j,k) * B(j,r) * C(k,r)",
+      {{"T", "sparse(2x300x40,nnz=9000,seed=3)"}, {"B", "uniform(300x16,seed=4)"}, {"C", "uniform(40x16,seed=5)"}});
+  check_reproducible(problem);
+  CHECK(problem.results(1, false).front() != problem.results(2, false).front());
+}
+
 TEST_CASE("owned rows are the same for every number of threads") {
   const Problem problem(
       "A(i,r) = T(i,j,k) * B(j,r) * C(k,r)",

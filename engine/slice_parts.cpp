@@ -1,0 +1,205 @@
+#include "engine/slice_parts.h"
+
+#include <algorithm>
+#include <map>
+#include <variant>
+
+#include "engine/loop/overloaded.h"
+#include "engine/loop/short_fiber.h"
+#include "runtime/level_traits.h"
+
+namespace weft {
+namespace {
+
+/// The step that binds a level of an access, and the loop it belongs to; null: a Bind.
+struct BoundLevel {
+  const loop::For* loop = nullptr;
+  loop::Use use = loop::Use::locate;
+  loop::Algorithm algorithm = loop::Algorithm::standard;
+};
+
+class Linearity {
+ public:
+  Linearity(const loop::Program& program, loop::StorageId walked, loop::AccessId access)
+      : program_(program), walked_(walked), access_(access) {}
+
+  /// Whether every sum into an output has the walked tensor once among its factors, workspaces seen through.
+  bool holds() { return std::ranges::all_of(program_.body, [&](const loop::Statement& each) { return visit(each); }); }
+  const std::vector<BoundLevel>& levels() const { return levels_; }
+
+ private:
+  bool visit(const loop::Statement& statement) {
+    return std::visit(loop::Overloaded{[&](const loop::For& each) { return bind(each.steps, &each, each.body); },
+                                       [&](const loop::Bind& late) { return bind(late.steps, nullptr, late.body); },
+                                       [&](const loop::With& live) { return visit_all(live.body); },
+                                       [&](const loop::Accumulate& sum) { return add(sum); }},
+                      statement.node);
+  }
+
+  bool visit_all(const loop::Block& block) {
+    return std::ranges::all_of(block, [&](const loop::Statement& each) { return visit(each); });
+  }
+
+  bool bind(const std::vector<loop::Step>& steps, const loop::For* loop, const loop::Block& body) {
+    const std::size_t around = bound_;
+    for (const loop::Step& step : steps) {
+      if (step.access != access_) continue;
+      // Two loops one behind the other that both bind a level walk the entries twice.
+      if (levels_.size() == program_.accesses[access_].indices.size()) return false;
+      levels_.push_back({loop, step.use, step.algorithm});
+      ++bound_;
+    }
+    const bool good = visit_all(body);
+    bound_ = around;
+    return good;
+  }
+
+  bool add(const loop::Accumulate& sum) {
+    unsigned degree = 0;
+    for (const loop::AccessId factor : sum.factors) {
+      const loop::StorageId storage = program_.accesses[factor].storage;
+      if (storage == walked_) ++degree;
+      if (program_.storages[storage].role != loop::Role::workspace) continue;
+      const auto known = degrees_.find(storage);
+      if (known == degrees_.end()) return false;
+      degree += known->second;
+    }
+    const loop::StorageId target = program_.accesses[sum.target].storage;
+    // Every part of a slice would do it again.
+    if (degree == 0 && bound_ < 2) return false;
+    if (program_.storages[target].role == loop::Role::output) return degree == 1;
+    return degrees_.try_emplace(target, degree).first->second == degree;
+  }
+
+  const loop::Program& program_;
+  loop::StorageId walked_;
+  loop::AccessId access_;
+  std::vector<BoundLevel> levels_;
+  std::size_t bound_ = 0;  ///< levels of the access that are bound here
+  std::map<loop::StorageId, unsigned> degrees_;
+};
+
+/// Whether each coordinate of the root loop has a row, or block, of the output, side by side.
+bool has_rows(const loop::Program& program, const loop::For& root, loop::StorageId output) {
+  const loop::Storage& storage = program.storages[output];
+  const auto is_plain = [](const Level& level) { return is_dense(level) && !level.strided; };
+  if (storage.levels.empty() || !std::ranges::all_of(storage.levels, is_plain)) return false;
+  return std::ranges::all_of(program.accesses, [&](const loop::Access& access) {
+    return access.storage != output || (access.indices[0] == root.index && std::ranges::count(access.indices, root.index) == 1);
+  });
+}
+
+bool is_described(const loop::Program& program, loop::StorageId storage, std::uint32_t level) {
+  return std::ranges::any_of(program.facts, [&](const loop::Fact& fact) {
+    const auto* full = std::get_if<loop::FullFact>(&fact);
+    const auto* fiber = std::get_if<loop::FiberFact>(&fact);
+    return (full && full->storage == storage && full->level == level) || (fiber && fiber->storage == storage && fiber->level == level);
+  });
+}
+
+std::uint64_t pos_element(const Tensor& tensor, std::uint32_t level, std::uint64_t position) {
+  const Buffer& pos = tensor.levels()[level].pos;
+  return tensor.format().levels[level].pos_bits == 32 ? pos.as<std::uint32_t>()[position] : pos.as<std::uint64_t>()[position];
+}
+
+}  // namespace
+
+std::optional<SliceCut> slice_cut(const loop::Program& program, loop::StorageId walked) {
+  const loop::For* root = root_loop(program);
+  if (root == nullptr || root->marks.parallel.empty()) return std::nullopt;
+  if (std::ranges::count(program.accesses, walked, &loop::Access::storage) != 1) return std::nullopt;
+  const auto access = static_cast<loop::AccessId>(std::ranges::find(program.accesses, walked, &loop::Access::storage) -
+                                                  program.accesses.begin());
+  const std::vector<loop::IndexId>& indices = program.accesses[access].indices;
+  for (const loop::IndexId index : indices)
+    if (std::ranges::count(indices, index) != 1) return std::nullopt;
+  for (const loop::Fact& fact : program.facts)
+    if (const auto* pattern = std::get_if<loop::PatternFact>(&fact); pattern && pattern->storage == walked) return std::nullopt;
+
+  SliceCut cut;
+  bool owned = false;
+  for (loop::StorageId id = 0; id < program.storages.size(); ++id) {
+    if (program.storages[id].role != loop::Role::output) continue;
+    const auto target = std::ranges::find(root->marks.parallel, id, &loop::ParallelTarget::storage);
+    if (target == root->marks.parallel.end()) return std::nullopt;
+    if (target->reduction == loop::Reduction::private_copies) {
+      cut.copied = true;
+    } else if (target->reduction != loop::Reduction::owner) {
+      return std::nullopt;
+    } else if (const auto pattern = loop::pattern_of(program, id)) {
+      // Entries of their own for each of T's: no two parts write the same.
+      if (*pattern != walked) return std::nullopt;
+    } else if (has_rows(program, *root, id)) {
+      cut.rows.push_back(id);
+      owned = true;
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (owned && cut.copied) return std::nullopt;
+
+  Linearity linearity(program, walked, access);
+  if (!linearity.holds()) return std::nullopt;
+  const std::vector<BoundLevel>& bound = linearity.levels();
+  const std::vector<Level>& levels = program.storages[walked].levels;
+  if (bound.size() != levels.size() || bound[0].loop != root || !is_ordered(levels[0].kind) || has_lengths(levels[0].kind) ||
+      levels[0].strided)
+    return std::nullopt;
+  std::optional<std::uint32_t> found;
+  for (std::uint32_t level = 0; level < levels.size(); ++level) {
+    const LevelKind kind = levels[level].kind;
+    if (level == 0 && kind != LevelKind::compressed_nonunique) continue;
+    const bool walks = bound[level].loop != nullptr && bound[level].loop->index == indices[level] && bound[level].use == loop::Use::drive &&
+                       bound[level].algorithm != loop::Algorithm::gallop && bound[level].algorithm != loop::Algorithm::search;
+    if (!walks || has_lengths(kind) || is_described(program, walked, level)) break;
+    if (is_packed(kind))
+      found = level;
+    else if (!is_per_parent(kind))
+      break;
+  }
+  if (!found) return std::nullopt;
+  cut.level = *found;
+  return cut;
+}
+
+Expected<PartLevels> part_levels(const Chunk& part, const Tensor& tensor, std::uint32_t level, const Memory& memory) {
+  const std::vector<PositionRange> ranges = ranges_above(tensor, level, part.first, part.last);
+  struct Window {
+    std::uint32_t level = 0;
+    std::uint64_t first = 0, last = 0;  ///< elements
+  };
+  std::vector<Window> windows;
+  std::uint64_t bytes = 0;
+  for (std::uint32_t each = 0; each <= level; ++each) {
+    const Level& stored = tensor.format().levels[each];
+    // The range of the chunk tells where a unique first level begins and ends.
+    if (!has_pos(stored.kind) || (each == 0 && is_unique(stored.kind))) continue;
+    // Where positions are counted from the root down, the last element of the first array is read, and says where those below end.
+    const std::uint64_t parents = each == 0 ? 1 : tensor.positions(each - 1);
+    const PositionRange above = each == 0 ? PositionRange{0, 1} : ranges[each - 1];
+    windows.push_back({each, above.first, windows.empty() ? parents : above.last});
+    bytes += (windows.back().last - windows.back().first + 1) * sizeof(std::uint64_t);
+  }
+  auto buffer = Buffer::allocate(bytes, memory, "parts of slices");
+  if (!buffer) return std::unexpected(buffer.error());
+  PartLevels made{std::vector<const void*>(tensor.order(), nullptr), *buffer};
+  std::uint64_t used = 0;
+  for (const Window& window : windows) {
+    const bool narrow = tensor.format().levels[window.level].pos_bits == 32;
+    const PositionRange range = ranges[window.level];
+    std::byte* const begin = static_cast<std::byte*>(made.memory.data()) + used;
+    for (std::uint64_t position = window.first; position <= window.last; ++position) {
+      const std::uint64_t end = std::clamp(pos_element(tensor, window.level, position), range.first, range.last);
+      const std::uint64_t place = position - window.first;
+      if (narrow)
+        reinterpret_cast<std::uint32_t*>(begin)[place] = static_cast<std::uint32_t>(end);
+      else
+        reinterpret_cast<std::uint64_t*>(begin)[place] = end;
+    }
+    made.pos[window.level] = begin - static_cast<std::ptrdiff_t>(window.first * (narrow ? 4 : 8));
+    used += (window.last - window.first + 1) * sizeof(std::uint64_t);
+  }
+  return made;
+}
+
+}  // namespace weft

@@ -1,0 +1,150 @@
+// Operands with one slice that holds nearly all entries, cut into parts down to single entries: products of orders 2 to 5 in layouts
+// with and without chains, owned rows, private copies and results at the operand's positions, f32 and f64, as native code on several
+// threads, deterministic and not, against brute force.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "compiled_runs.h"
+#include "runs.h"
+
+namespace skewed_slices_test {
+
+using namespace weft;
+using namespace weft::test;
+
+namespace {
+
+struct Product {
+  std::string expression;
+  std::vector<std::string> formats;  ///< of T, one of them
+  std::vector<std::string> factors;  ///< indices of T, A, B, …
+  std::string result;
+};
+
+std::vector<Product> products() {
+  const std::vector<std::string> matrices = {"ds:0,1", "ss:0,1", "uq:0,1", "ds:0,1:f32", "ss:1,0", "uq:1,0"};
+  const std::vector<std::string> thirds = {"sss:0,1,2", "dss:0,1,2", "uqq:0,1,2", "duq:0,1,2:f32", "sss:1,0,2", "suq:0,1,2", "dds:0,1,2"};
+  const std::vector<std::string> fourths = {"ssss:0,1,2,3", "dsss:0,1,2,3:f32", "uqqq:0,1,2,3", "dsuq:0,1,2,3"};
+  const std::vector<std::string> fifths = {"sssss:0,1,2,3,4", "dssuq:0,1,2,3,4", "uqqqq:0,1,2,3,4:f32"};
+  return {{"R(i) = T(i,j) * A(j)", matrices, {"ij", "j"}, "i"},
+          {"R(i) = -2 * T(i,j) * A(j)", matrices, {"ij", "j"}, "i"},
+          {"R(j) = T(i,j) * A(i)", matrices, {"ij", "i"}, "j"},
+          {"R() = T(i,j) * A(i) * B(j)", matrices, {"ij", "i", "j"}, ""},
+          {"R(i,r) = T(i,j) * A(j,r)", matrices, {"ij", "jr"}, "ir"},
+          {"R(r,i) = T(i,j) * A(j,r)", matrices, {"ij", "jr"}, "ri"},
+          {"R(i,r) = T(i,j,k) * A(j,r) * B(k,r)", thirds, {"ijk", "jr", "kr"}, "ir"},
+          {"R(j,r) = T(i,j,k) * A(i,r) * B(k,r)", thirds, {"ijk", "ir", "kr"}, "jr"},
+          {"R(k,r) = T(i,j,k) * A(i,r) * B(j,r)", thirds, {"ijk", "ir", "jr"}, "kr"},
+          {"R(i,r,s) = T(i,j,k) * A(j,r) * B(k,s)", thirds, {"ijk", "jr", "ks"}, "irs"},
+          {"R(i) = T(i,j,k) * T(i,j,k) * A(j)", thirds, {"ijk", "ijk", "j"}, "i"},
+          {"R(i,j) = T(i,j,k) * A(k)", thirds, {"ijk", "k"}, "ij"},
+          {"R(i,r) = T(i,j,k,l) * A(j,r) * B(k,r) * C(l,r)", fourths, {"ijkl", "jr", "kr", "lr"}, "ir"},
+          {"R(l,r) = T(i,j,k,l) * A(i,r) * B(j,r) * C(k,r)", fourths, {"ijkl", "ir", "jr", "kr"}, "lr"},
+          {"R(i,r) = T(i,j,k,l,m) * A(j,r) * B(k,r) * C(l,r) * D(m,r)", fifths, {"ijklm", "jr", "kr", "lr", "mr"}, "ir"},
+          {"R(i) = T(i,j,k,l,m) * A(k,m)", fifths, {"ijklm", "km"}, "i"}};
+}
+
+/// Values that cancel: sums of ±1 and ±2 are often 0.
+double cancelling(Dice& dice) { return std::vector<double>{-2, -1, -1, 1, 1, 2}[dice.below(6)]; }
+
+RandomNetwork drawn_network(Dice& dice) {
+  const Product product = dice.pick(products());
+  std::map<char, std::uint64_t> extents = {{'i', 1 + dice.below(9)}, {'j', 1 + dice.below(12)}, {'k', 1 + dice.below(9)},
+                                           {'l', 1 + dice.below(5)}, {'m', 1 + dice.below(4)},  {'r', 1 + dice.below(19)},
+                                           {'s', 1 + dice.below(5)}};
+  RandomNetwork made;
+  made.expression = product.expression;
+  made.coefficient = product.expression.find("-2") == std::string::npos ? 1 : -2;
+  for (const char index : product.result) made.result.emplace_back(1, index);
+  for (std::size_t factor = 0; factor < product.factors.size(); ++factor) {
+    const std::string& letters = product.factors[factor];
+    std::vector<std::string> indices;
+    for (const char index : letters) indices.emplace_back(1, index);
+    const bool again = factor == 1 && letters == product.factors[0];
+    made.factors.push_back({again ? 0 : made.operands.size(), indices});
+    if (again) continue;
+    const Format format = *parse_format(factor == 0 ? dice.pick(product.formats) : std::string(letters.size(), 'd'));
+    const std::string name = factor == 0 ? "T" : std::string(1, static_cast<char>('A' + made.operands.size() - 1));
+    RandomOperand operand{name, {}, format, true, {}};
+    if (factor > 0) operand.format.scalar = made.operands.front().format.scalar;
+    for (const char index : letters) operand.extents.push_back(extents[index]);
+    if (factor > 0) {
+      draw_entries(operand, 100, dice);
+    } else {
+      // Nine of ten entries of one slice, few of the others; at times nearly all of that in one fiber.
+      const std::uint64_t heavy = dice.below(operand.extents[0]);
+      const std::uint64_t fiber = dice.below(operand.extents[1]);
+      const bool giant_fiber = dice.percent(30);
+      std::uint64_t all = 1;
+      for (const std::uint64_t extent : operand.extents) all *= extent;
+      for (std::uint64_t n = 0; n < all; ++n) {
+        std::vector<std::uint64_t> at(operand.extents.size());
+        std::uint64_t rest = n;
+        for (std::size_t mode = at.size(); mode-- > 0; rest /= operand.extents[mode]) at[mode] = rest % operand.extents[mode];
+        const bool light = at[0] != heavy || (giant_fiber && at[1] != fiber);
+        if (dice.percent(light ? 6 : 90)) operand.entries.push_back({at, cancelling(dice)});
+      }
+    }
+    made.operands.push_back(operand);
+  }
+  return made;
+}
+
+/// Parts that the nests of a kernel are cut into.
+std::uint64_t parts_of(const Pipeline& pipeline, const Plan& plan, const BuiltNetwork& built, const Way& way) {
+  const auto kernel = pipeline.compile(built.network, plan, built.facts);
+  if (!kernel) return 0;
+  Resources resources = pipeline.options().resources;
+  resources.threads = threads_of(way.threads);
+  const auto binding = kernel->bind(built.tensors, resources, way.deterministic);
+  if (!binding) return 0;
+  std::uint64_t parts = 0;
+  for (const NestBalance& nest : binding->balance()) parts += nest.parts;
+  return parts;
+}
+
+}  // namespace
+
+TEST_CASE("slices cut into parts, single entries among them, add up to what they are as a whole") {
+  const Resources resources{.memory = Memory(), .threads = Threads(1), .cancellation = {}, .progress = {}};
+  const Pipeline pipeline = pipeline_with(false, false), checked = pipeline_with(true, false), strict = pipeline_with(false, true);
+  const Runs drawn = runs(is_sanitized() ? 20 : 150);
+  std::uint64_t cut = 0;
+  for (std::uint64_t seed = drawn.first; seed < drawn.first + drawn.count; ++seed) {
+    Dice dice(seed);
+    const RandomNetwork random = drawn_network(dice);
+    const std::string text = "seed " + std::to_string(seed) + ": " + reproduction(random);
+    CAPTURE(text);
+    const Watchdog watchdog(text, 60);
+    const auto made = built(random, resources);
+    REQUIRE_MESSAGE(made, made.error().message);
+    const CoordinateMap expected = expected_result(random);
+    const Judge judge = [&](const Tensor& tensor, const Resources& given) -> std::string {
+      const auto result = entries_of(tensor, given);
+      return result ? differences(*result, expected) : result.error().message;
+    };
+    const auto plan = pipeline.plan(made->network, made->facts, {});
+    REQUIRE_MESSAGE(plan, plan.error().message);
+    const Plan with_threads = cut_for_threads(*plan, *made, {});
+    CHECK(defect_of_runs(seed % 4 == 0 ? checked : pipeline, with_threads, {{1}, {2}, {4}, {1, true}, {3, true}}, *made, judge) == "");
+    cut += parts_of(pipeline, with_threads, *made, {4}) > 0 ? 1 : 0;
+    CHECK(parts_of(pipeline, with_threads, *made, {1}) == 0);
+    CHECK(parts_of(pipeline, with_threads, *made, {1, true}) == parts_of(pipeline, with_threads, *made, {4, true}));
+    if (seed % 5 != 0) continue;
+    PlanOptions in_order;
+    in_order.strict_fp = true;
+    const auto ordered = strict.plan(made->network, made->facts, in_order);
+    REQUIRE_MESSAGE(ordered, ordered.error().message);
+    const Plan whole = cut_for_threads(*ordered, *made, in_order);
+    CHECK(defect_of_runs(strict, whole, {{1}, {4}}, *made, judge) == "");
+    CHECK(parts_of(strict, whole, *made, {4}) == 0);
+  }
+  MESSAGE(cut << " networks with slices in parts");
+  if (drawn.count >= 30) CHECK(cut > drawn.count / 3);
+}
+
+}  // namespace skewed_slices_test
