@@ -10,8 +10,8 @@ namespace weft::bench {
 /// Reads a file several times on one thread and on all; MB of text per second and core, share of each step. Exit status.
 int read_speed(const std::string& path);
 
-/// A kernel of some 5 ms, run again and again and after 30 ms of sleep, on 1 and 2 threads: a second thread that wakes
-/// late shows as a ratio near 1 in the second line. Exit status.
+/// Kernels of some 5 ms and of 20 to 70 us, run again and again and after 3 and 30 ms of sleep, on 1 and 2 threads: a second thread that
+/// wakes late shows as a ratio near 1 or below in the lines with sleep. Exit status.
 int wake();
 
 /// From starting the command to its end on a tiny network: with an empty disk cache, with a filled one. `command` is

@@ -19,7 +19,9 @@ constexpr double rows_of_part = 10;     // a part takes at least so many times w
 }  // namespace
 
 std::uint64_t BoundNetwork::State::row_bytes(std::uint32_t tensor) const {
-  return tensors[tensor].values().size_bytes() / std::max<std::uint64_t>(tensors[tensor].extent_of_level(0), 1);
+  std::uint64_t bytes = scalar_bytes(tensors[tensor].format().scalar);
+  for (std::size_t level = 1; level < tensors[tensor].order(); ++level) bytes *= tensors[tensor].extent_of_level(level);
+  return bytes;
 }
 
 std::vector<Chunk> BoundNetwork::State::cut_parts(std::vector<Chunk> chunks, std::size_t most, const CompiledNest& nest,
@@ -35,8 +37,9 @@ std::vector<Chunk> BoundNetwork::State::cut_parts(std::vector<Chunk> chunks, std
   const double threads = deterministic ? static_cast<double>(usual_slots) : resources.threads.count();
   double rows_ns = 0;
   for (const loop::StorageId row : cut.rows) rows_ns += static_cast<double>(row_bytes(nest.nest.tensors[row])) / summed_per_ns;
-  // Each part has an end of each slice: more parts than the tensor has room for would cost more to bind than it takes to walk.
-  const double ends_bytes = static_cast<double>(walked.positions(0) * sizeof(std::uint64_t));
+  // A part has the array pos from its slice on: all together are no larger than the tensor.
+  const std::uint64_t slices = begins_chain(walked.format().levels[0].kind) ? 1 : walked.positions(0);
+  const double ends_bytes = static_cast<double>(slices) * walked.format().levels[cut.level].pos_bits / 8 / 2;
   const double share = std::max({1 / (threads * parts_per_thread), least_chunk_ns / serial_ns, rows_of_part * rows_ns / serial_ns,
                                  ends_bytes / static_cast<double>(walked.bytes())});
   return with_cut_slices(chunks, walked, cut.level, static_cast<std::uint64_t>(std::ceil(all * share)));

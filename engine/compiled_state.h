@@ -194,6 +194,7 @@ struct alignas(spread_bytes) BoundNetwork::State {
                                const SliceCut& cut, double serial_ns) const;
   /// Frames of the chunks that are parts, and their memory.
   Expected<void> bind_parts(std::size_t number, const SliceCut& cut, std::uint32_t walked);
+  /// Of what a dense result has for a coordinate of its first level.
   std::uint64_t row_bytes(std::uint32_t tensor) const;
   /// A frame of a nest: that of a slot, which adds into its own copies, or of a part.
   std::vector<std::uint64_t> frame(std::size_t number, std::size_t frame) const;

@@ -1,6 +1,7 @@
 #include "engine/slice_parts.h"
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <variant>
 
@@ -166,7 +167,9 @@ Expected<PartLevels> part_levels(const Chunk& part, const Tensor& tensor, std::u
   const std::vector<PositionRange> ranges = ranges_above(tensor, level, part.first, part.last);
   struct Window {
     std::uint32_t level = 0;
-    std::uint64_t first = 0, last = 0;  ///< elements
+    std::uint64_t first = 0, last = 0;  ///< elements that the part's positions above read
+    std::uint64_t end = 0;              ///< the last element that is there
+    std::uint64_t offset = 0;           ///< bytes
   };
   std::vector<Window> windows;
   std::uint64_t bytes = 0;
@@ -174,30 +177,32 @@ Expected<PartLevels> part_levels(const Chunk& part, const Tensor& tensor, std::u
     const Level& stored = tensor.format().levels[each];
     // The range of the chunk tells where a unique first level begins and ends.
     if (!has_pos(stored.kind) || (each == 0 && is_unique(stored.kind))) continue;
-    // Where positions are counted from the root down, the last element of the first array is read, and says where those below end.
-    const std::uint64_t parents = each == 0 ? 1 : tensor.positions(each - 1);
     const PositionRange above = each == 0 ? PositionRange{0, 1} : ranges[each - 1];
-    windows.push_back({each, above.first, windows.empty() ? parents : above.last});
-    bytes += (windows.back().last - windows.back().first + 1) * sizeof(std::uint64_t);
+    // Kernels that count positions from the root down read the last element of the first array, and then where that leads below.
+    const std::uint64_t end = !windows.empty() ? above.last : each == 0 ? 1 : tensor.positions(each - 1);
+    windows.push_back({each, above.first, above.last, end, bytes});
+    bytes += (end - above.first + 1) * stored.pos_bits / 8;
+    bytes = (bytes + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t) * sizeof(std::uint64_t);
   }
+  // What lies between is read by no part, and in large buffers costs nothing.
   auto buffer = Buffer::allocate(bytes, memory, "parts of slices");
   if (!buffer) return std::unexpected(buffer.error());
   PartLevels made{std::vector<const void*>(tensor.order(), nullptr), *buffer};
-  std::uint64_t used = 0;
   for (const Window& window : windows) {
     const bool narrow = tensor.format().levels[window.level].pos_bits == 32;
     const PositionRange range = ranges[window.level];
-    std::byte* const begin = static_cast<std::byte*>(made.memory.data()) + used;
-    for (std::uint64_t position = window.first; position <= window.last; ++position) {
+    std::byte* const begin = static_cast<std::byte*>(made.memory.data()) + window.offset;
+    const auto set = [&](std::uint64_t position) {
       const std::uint64_t end = std::clamp(pos_element(tensor, window.level, position), range.first, range.last);
-      const std::uint64_t place = position - window.first;
       if (narrow)
-        reinterpret_cast<std::uint32_t*>(begin)[place] = static_cast<std::uint32_t>(end);
+        reinterpret_cast<std::uint32_t*>(begin)[position - window.first] = static_cast<std::uint32_t>(end);
       else
-        reinterpret_cast<std::uint64_t*>(begin)[place] = end;
-    }
-    made.pos[window.level] = begin - static_cast<std::ptrdiff_t>(window.first * (narrow ? 4 : 8));
-    used += (window.last - window.first + 1) * sizeof(std::uint64_t);
+        reinterpret_cast<std::uint64_t*>(begin)[position - window.first] = end;
+    };
+    for (std::uint64_t position = window.first; position <= window.last; ++position) set(position);
+    set(window.end);
+    // As a number: it may lie in front of all memory there is.
+    made.pos[window.level] = std::bit_cast<const void*>(std::bit_cast<std::uint64_t>(begin) - window.first * (narrow ? 4 : 8));
   }
   return made;
 }

@@ -238,6 +238,11 @@ double AccessModel::largest_share(IndexId root) const {
   return below > 0 ? static_cast<double>(statistics_->fibers(1).maximum) / below : 0;
 }
 
+bool AccessModel::shares_slices(IndexId root) const {
+  if (levels_.size() < 2 || levels_[0].index != root) return false;
+  return begins_chain(levels_[0].kind) || (is_packed(levels_[1].kind) && !has_lengths(levels_[1].kind));
+}
+
 bool AccessModel::begins_walk(BoundState state) const {
   if (follows_) return chained_ && state != 0 && (state & (state - 1)) == 0;
   // From the first level of the chain on whose runs are short, as lower/flat_walks.cpp has it.

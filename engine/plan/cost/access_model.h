@@ -83,6 +83,10 @@ class AccessModel {
   void add_block(IndexSet indices, const Network& network);
   /// Largest share of the work that one coordinate of the first level stands for, if the layout is given.
   double largest_share(IndexId root) const;
+  /// Whether threads may share one coordinate of the first level: the entries below are side by side.
+  bool shares_slices(IndexId root) const;
+  /// Whether each coordinate of the index has a row, or block, of its own.
+  bool has_rows(IndexId index) const { return follows_ || (!levels_.empty() && levels_[0].index == index); }
   /// Whether what lies below a position is so little that a processor which went over it a moment ago foresees where its
   /// fibers end.
   bool is_remembered(BoundState state) const { return entries() <= most_remembered * std::max(1.0, positions(state)); }

@@ -398,8 +398,16 @@ RootEstimate CostModel::root(IndexId index, StatementRange range, double iterati
                              const RootReduction* given) const {
   const double count = std::max(1.0, iterations);
   double share = std::max(1.0 / options_.machine.threads, std::ceil(count / options_.machine.threads) / count);
+  // Slices of rows and of private copies are cut (engine/slice_parts.h).
+  bool cuts = !appends(range) && !options_.strict_fp;
   for (std::size_t number = range.first; number <= range.last; ++number) {
-    for (const auto& factor : statements_[number].model->factors) share = std::max(share, factor->largest_share(index));
+    const StatementModels::Statement& model = *statements_[number].model;
+    cuts = cuts && (!leaves(number, range) || model.sums(index) || model.target->has_rows(index));
+  }
+  for (std::size_t number = range.first; number <= range.last; ++number) {
+    for (const auto& factor : statements_[number].model->factors) {
+      if (!cuts || !factor->shares_slices(index)) share = std::max(share, factor->largest_share(index));
+    }
   }
   const double cleared = clearing(range);
   const double owned = work * share + cleared / options_.machine.threads + options_.machine.start_parallel;

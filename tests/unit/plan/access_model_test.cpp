@@ -42,6 +42,20 @@ AccessModel model(const Made& made, bool follows) {
 
 }  // namespace
 
+TEST_CASE("threads share slices whose entries lie side by side") {
+  for (const char* kinds : {"sss", "dss", "uqq", "duq", "dsd"}) {
+    CAPTURE(kinds);
+    const Made made = one(kinds);
+    CHECK(model(made, false).shares_slices(0));
+    CHECK_FALSE(model(made, false).shares_slices(1));
+  }
+  for (const char* kinds : {"sds", "dds", "ddd", "bbb"}) {
+    CAPTURE(kinds);
+    const Made made = one(kinds);
+    CHECK_FALSE(model(made, false).shares_slices(0));
+  }
+}
+
 // Below an i are 15 fibers over k of 1000 / 150 entries, and the fiber over j of these.
 TEST_CASE("loop-exit mispredicts below a position: at most one for each of its fibers") {
   const Made made = one("sss");
