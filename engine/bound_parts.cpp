@@ -15,6 +15,18 @@ constexpr double parts_per_thread = 8;
 constexpr double uneven_slots = 1.125;  // times the even share, from which slots are cut within slices
 constexpr double summed_per_ns = 4;     // bytes of a row that a part clears, fills and adds to the result
 constexpr double rows_of_part = 10;     // a part takes at least so many times what its rows take
+constexpr double looped_in_part = 4;    // and has at least so many entries for each fiber of dense levels that it finds empty
+
+/// Fibers whose ends the first array pos of a part has: those of the first level that is cut.
+std::uint64_t fibers_of_parts(const Tensor& tensor, std::uint32_t level) {
+  std::uint64_t fibers = 1;
+  for (std::uint32_t each = 0; each < level; ++each) {
+    const LevelKind kind = tensor.format().levels[each].kind;
+    if (is_packed(kind) && (each > 0 || begins_chain(kind))) break;
+    fibers = tensor.positions(each);
+  }
+  return fibers;
+}
 
 }  // namespace
 
@@ -28,7 +40,10 @@ std::vector<Chunk> BoundNetwork::State::cut_parts(std::vector<Chunk> chunks, std
                                                   const Tensor& walked, const SliceCut& cut, double serial_ns) const {
   if (chunks.empty()) return chunks;
   const auto all = static_cast<double>(entries_of_chunk({0, chunks.back().end}, walked, cut.level));
+  const auto fibers = static_cast<double>(fibers_of_parts(walked, cut.level));
+  const double looped = fibers / static_cast<double>(std::max<std::uint64_t>(walked.positions(0), 1)) - 1;
   if (cut.copied) {
+    if (looped * looped_in_part * static_cast<double>(most) > all) return chunks;
     std::uint64_t heaviest = 0;
     for (const Chunk& chunk : chunks) heaviest = std::max(heaviest, entries_of_chunk(chunk, walked, cut.level));
     if (static_cast<double>(heaviest) * static_cast<double>(most) <= uneven_slots * all) return chunks;
@@ -38,10 +53,9 @@ std::vector<Chunk> BoundNetwork::State::cut_parts(std::vector<Chunk> chunks, std
   double rows_ns = 0;
   for (const loop::StorageId row : cut.rows) rows_ns += static_cast<double>(row_bytes(nest.nest.tensors[row])) / summed_per_ns;
   // A part has the array pos from its slice on: all together are no larger than the tensor.
-  const std::uint64_t slices = begins_chain(walked.format().levels[0].kind) ? 1 : walked.positions(0);
-  const double ends_bytes = static_cast<double>(slices) * walked.format().levels[cut.level].pos_bits / 8 / 2;
+  const double ends_bytes = fibers * walked.format().levels[cut.level].pos_bits / 8 / 2;
   const double share = std::max({1 / (threads * parts_per_thread), least_chunk_ns / serial_ns, rows_of_part * rows_ns / serial_ns,
-                                 ends_bytes / static_cast<double>(walked.bytes())});
+                                 ends_bytes / static_cast<double>(walked.bytes()), looped * looped_in_part / std::max(all, 1.0)});
   return with_cut_slices(chunks, walked, cut.level, static_cast<std::uint64_t>(std::ceil(all * share)));
 }
 
@@ -50,6 +64,7 @@ Expected<void> BoundNetwork::State::bind_parts(std::size_t number, const SliceCu
   const CompiledNest& compiled = kernel->nests[number];
   if (std::ranges::none_of(nest.chunks, &Chunk::is_part)) return {};
   nest.parts.resize(1);
+  nest.distributes = cut.distributes;
   for (std::size_t chunk = 0; chunk < nest.chunks.size(); ++chunk) {
     const Chunk& range = nest.chunks[chunk];
     if (nest.private_copies) nest.parts.resize(chunk + 1);
@@ -57,9 +72,8 @@ Expected<void> BoundNetwork::State::bind_parts(std::size_t number, const SliceCu
     if (!range.is_part()) continue;
     auto levels = part_levels(range, tensors[walked], cut.level, resources.memory);
     if (!levels) return std::unexpected(levels.error());
-    BoundPart part{walked, std::move(*levels), {}};
-    const bool is_first = chunk == 0 || nest.chunks[chunk - 1].begin != range.begin;
-    for (const loop::StorageId storage : is_first ? std::vector<loop::StorageId>() : cut.rows) {
+    BoundPart part{chunk, walked, std::move(*levels), {}};
+    for (const loop::StorageId storage : cut.rows) {
       const std::uint32_t tensor = compiled.nest.tensors[storage];
       const std::uint64_t bytes = row_bytes(tensor);
       auto sums = workspace(bytes, "rows of parts of slices");

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <cstring>
 
 #include "engine/compiled_state.h"
@@ -194,18 +195,58 @@ std::uint64_t BoundNetwork::State::begun(const CompiledNest& nest) const {
   return bits;
 }
 
+bool BoundNetwork::State::begins(const CompiledNest& nest, std::uint64_t fresh, std::uint32_t tensor) const {
+  for (std::size_t n = 0; n < nest.signature.begun.size(); ++n) {
+    if ((fresh >> n & 1) != 0 && nest.nest.tensors[nest.canonical.storages[nest.signature.begun[n]]] == tensor) return true;
+  }
+  return false;
+}
+
+KernelStatus BoundNetwork::State::add_parts(std::size_t number, Worker& worker) {
+  const CompiledNest& compiled = kernel->nests[number];
+  BoundNest& nest = nests[number];
+  const auto add = [&](Buffer sum, std::uint64_t element, const Buffer& row, Scalar scalar) {
+    with_element(scalar, [&]<class T>(T) {
+      add_in_order(resources.threads, sum.as<T>().subspan(element, row.as<T>().size()), {row});
+    });
+  };
+  for (std::size_t first = 1; first < nest.parts.size() && !nest.private_copies;) {
+    const std::uint64_t coordinate = nest.chunks[nest.parts[first]->chunk].begin;
+    const std::vector<CarriedRow>& rows = nest.parts[first]->rows;
+    std::size_t next = first + 1;
+    for (; next < nest.parts.size() && nest.chunks[nest.parts[next]->chunk].begin == coordinate; ++next) {
+      for (std::size_t row = 0; row < rows.size(); ++row)
+        add(rows[row].sums, 0, nest.parts[next]->rows[row].sums, tensors[rows[row].tensor].format().scalar);
+    }
+    first = next;
+    const bool finite = !nest.distributes || std::ranges::all_of(rows, [&](const CarriedRow& row) {
+      return with_element(tensors[row.tensor].format().scalar, [&]<class T>(T) {
+        return std::ranges::all_of(row.sums.as<T>(), [](T value) { return std::isfinite(value); });
+      });
+    });
+    if (!finite) {
+      const std::int32_t status = compiled.code.function()(nest.frames[0].data(), coordinate, coordinate + 1, &worker);
+      if (status != 0) return static_cast<KernelStatus>(status);
+      continue;
+    }
+    for (const CarriedRow& row : rows) {
+      const Scalar scalar = tensors[row.tensor].format().scalar;
+      if (begins(compiled, worker.fresh, row.tensor)) {
+        const std::span<std::byte> bytes = TensorParts::bytes_of_values(tensors[row.tensor]);
+        std::memset(bytes.data() + row.element * scalar_bytes(scalar), 0, row.sums.size_bytes());
+      }
+      add(tensors[row.tensor].values(), row.element, row.sums, scalar);
+    }
+  }
+  return KernelStatus::done;
+}
+
 void BoundNetwork::State::clear(std::size_t number, bool threaded) {
   const CompiledNest& compiled = kernel->nests[number];
   const BoundNest& nest = nests[number];
   const std::uint64_t fresh = begun(compiled);
-  const auto is_begun = [&](std::uint32_t target) {
-    for (std::size_t n = 0; n < compiled.signature.begun.size(); ++n) {
-      if ((fresh >> n & 1) != 0 && compiled.nest.tensors[compiled.canonical.storages[compiled.signature.begun[n]]] == target) return true;
-    }
-    return false;
-  };
   for (const std::uint32_t target : nest.targets) {
-    if (is_begun(target)) continue;
+    if (begins(compiled, fresh, target)) continue;
     const Tensor& result = tensors[target];
     if (scaled[target].beta == 0 && !has_strides(result)) {
       zero(resources.threads, threaded, TensorParts::bytes_of_values(result));
@@ -320,7 +361,7 @@ Expected<void> BoundNetwork::State::run_nest(std::size_t number, bool threaded, 
   std::vector<std::vector<AppendedChunk>> appended;  // by output and chunk
   for (std::size_t output = 0; output < before.size(); ++output)
     appended.push_back(chunks_of(nest.appended[output], nest, before[output], resources.memory));
-  const Ended ended = over_chunks(nest, threaded, resources, workers, [&](std::size_t chunk, Worker& worker) {
+  Ended ended = over_chunks(nest, threaded, resources, workers, [&](std::size_t chunk, Worker& worker) {
     std::vector<AppendedOutput> outputs;
     std::int32_t result = 0;
     for (std::vector<AppendedChunk>& output : appended) {
@@ -334,6 +375,7 @@ Expected<void> BoundNetwork::State::run_nest(std::size_t number, bool threaded, 
     progress.chunk_done();
     return result;
   });
+  if (ended.status == KernelStatus::done) ended = {add_parts(number, workers.front()), 0};
   if (auto good = judged(ended, compiled, workers, appended, tables); !good) return good;
   for (const std::vector<std::uint64_t>& of_worker : counted) {
     for (std::size_t loop = 0; loop < of_worker.size(); ++loop) counts[number][loop] += of_worker[loop];
@@ -345,15 +387,6 @@ Expected<void> BoundNetwork::State::run_nest(std::size_t number, bool threaded, 
     Buffer sum = tensors[copies.tensor].values();
     with_element(tensors[copies.tensor].format().scalar,
                  [&]<class T>(T) { add_in_order(resources.threads, sum.as<T>(), copies.buffers); });
-  }
-  // In the order of the parts.
-  for (const std::optional<BoundPart>& part : nest.parts) {
-    for (const CarriedRow& row : part ? part->rows : std::vector<CarriedRow>()) {
-      Buffer sum = tensors[row.tensor].values();
-      with_element(tensors[row.tensor].format().scalar, [&]<class T>(T) {
-        add_in_order(resources.threads, sum.as<T>().subspan(row.element, row.sums.as<T>().size()), {row.sums});
-      });
-    }
   }
   for (std::size_t output = 0; output < appended.size(); ++output) {
     AppendedTarget& target = nest.appended[output];

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <set>
 #include <variant>
 
 #include "engine/loop/overloaded.h"
@@ -17,6 +18,7 @@ struct BoundLevel {
   const loop::For* loop = nullptr;
   loop::Use use = loop::Use::locate;
   loop::Algorithm algorithm = loop::Algorithm::standard;
+  std::vector<loop::StorageId> live = {};  ///< workspaces around it
 };
 
 class Linearity {
@@ -27,14 +29,25 @@ class Linearity {
   /// Whether every sum into an output has the walked tensor once among its factors, workspaces seen through.
   bool holds() { return std::ranges::all_of(program_.body, [&](const loop::Statement& each) { return visit(each); }); }
   const std::vector<BoundLevel>& levels() const { return levels_; }
+  /// Whether what is summed over some entries of a level is multiplied before it is in an output.
+  bool distributes(std::uint32_t level) const {
+    return std::ranges::any_of(levels_[level].live, [&](loop::StorageId workspace) { return multiplied_.contains(workspace); });
+  }
 
  private:
   bool visit(const loop::Statement& statement) {
     return std::visit(loop::Overloaded{[&](const loop::For& each) { return bind(each.steps, &each, each.body); },
                                        [&](const loop::Bind& late) { return bind(late.steps, nullptr, late.body); },
-                                       [&](const loop::With& live) { return visit_all(live.body); },
+                                       [&](const loop::With& live) { return visit_with(live); },
                                        [&](const loop::Accumulate& sum) { return add(sum); }},
                       statement.node);
+  }
+
+  bool visit_with(const loop::With& live) {
+    live_.push_back(live.workspace);
+    const bool good = visit_all(live.body);
+    live_.pop_back();
+    return good;
   }
 
   bool visit_all(const loop::Block& block) {
@@ -47,7 +60,7 @@ class Linearity {
       if (step.access != access_) continue;
       // Two loops one behind the other that both bind a level walk the entries twice.
       if (levels_.size() == program_.accesses[access_].indices.size()) return false;
-      levels_.push_back({loop, step.use, step.algorithm});
+      levels_.push_back({loop, step.use, step.algorithm, live_});
       ++bound_;
     }
     const bool good = visit_all(body);
@@ -64,6 +77,8 @@ class Linearity {
       const auto known = degrees_.find(storage);
       if (known == degrees_.end()) return false;
       degree += known->second;
+      const bool drained = sum.factors.size() == 1 && program_.storages[program_.accesses[sum.target].storage].role == loop::Role::output;
+      if (known->second > 0 && !drained) multiplied_.insert(storage);
     }
     const loop::StorageId target = program_.accesses[sum.target].storage;
     // Every part of a slice would do it again.
@@ -78,6 +93,8 @@ class Linearity {
   std::vector<BoundLevel> levels_;
   std::size_t bound_ = 0;  ///< levels of the access that are bound here
   std::map<loop::StorageId, unsigned> degrees_;
+  std::vector<loop::StorageId> live_;
+  std::set<loop::StorageId> multiplied_;  ///< or added to another workspace, which may be
 };
 
 /// Whether each coordinate of the root loop has a row, or block, of the output, side by side.
@@ -103,6 +120,16 @@ std::uint64_t pos_element(const Tensor& tensor, std::uint32_t level, std::uint64
   return tensor.format().levels[level].pos_bits == 32 ? pos.as<std::uint32_t>()[position] : pos.as<std::uint64_t>()[position];
 }
 
+/// Positions of a level below those of the first, no level between having pos.
+PositionRange below_slices(const Tensor& tensor, PositionRange slices, std::uint32_t level) {
+  for (std::uint32_t each = 1; each <= level; ++each) {
+    if (!is_by_extent(tensor.format().levels[each].kind)) continue;
+    slices.first *= tensor.extent_of_level(each);
+    slices.last *= tensor.extent_of_level(each);
+  }
+  return slices;
+}
+
 }  // namespace
 
 std::optional<SliceCut> slice_cut(const loop::Program& program, loop::StorageId walked) {
@@ -119,6 +146,7 @@ std::optional<SliceCut> slice_cut(const loop::Program& program, loop::StorageId 
 
   SliceCut cut;
   bool owned = false;
+  bool alike = false;
   for (loop::StorageId id = 0; id < program.storages.size(); ++id) {
     if (program.storages[id].role != loop::Role::output) continue;
     const auto target = std::ranges::find(root->marks.parallel, id, &loop::ParallelTarget::storage);
@@ -130,6 +158,7 @@ std::optional<SliceCut> slice_cut(const loop::Program& program, loop::StorageId 
     } else if (const auto pattern = loop::pattern_of(program, id)) {
       // Entries of their own for each of T's: no two parts write the same.
       if (*pattern != walked) return std::nullopt;
+      alike = true;
     } else if (has_rows(program, *root, id)) {
       cut.rows.push_back(id);
       owned = true;
@@ -150,9 +179,14 @@ std::optional<SliceCut> slice_cut(const loop::Program& program, loop::StorageId 
   for (std::uint32_t level = 0; level < levels.size(); ++level) {
     const LevelKind kind = levels[level].kind;
     if (level == 0 && kind != LevelKind::compressed_nonunique) continue;
-    const bool walks = bound[level].loop != nullptr && bound[level].loop->index == indices[level] && bound[level].use == loop::Use::drive &&
-                       bound[level].algorithm != loop::Algorithm::gallop && bound[level].algorithm != loop::Algorithm::search;
+    const bool loops = bound[level].loop != nullptr && bound[level].loop->index == indices[level];
+    // Fibers below the others of its coordinates are empty to a part.
+    if (is_dense(levels[level]) && !levels[level].strided && loops && !found) continue;
+    const bool walks = loops && bound[level].use == loop::Use::drive && bound[level].algorithm != loop::Algorithm::gallop &&
+                       bound[level].algorithm != loop::Algorithm::search;
     if (!walks || has_lengths(kind) || is_described(program, walked, level)) break;
+    // What is added to copies, or to entries of the tensor's own, is not computed anew.
+    if (linearity.distributes(level) && (cut.copied || alike)) break;
     if (is_packed(kind))
       found = level;
     else if (!is_per_parent(kind))
@@ -160,6 +194,7 @@ std::optional<SliceCut> slice_cut(const loop::Program& program, loop::StorageId 
   }
   if (!found) return std::nullopt;
   cut.level = *found;
+  cut.distributes = linearity.distributes(*found);
   return cut;
 }
 
@@ -177,7 +212,8 @@ Expected<PartLevels> part_levels(const Chunk& part, const Tensor& tensor, std::u
     const Level& stored = tensor.format().levels[each];
     // The range of the chunk tells where a unique first level begins and ends.
     if (!has_pos(stored.kind) || (each == 0 && is_unique(stored.kind))) continue;
-    const PositionRange above = each == 0 ? PositionRange{0, 1} : ranges[each - 1];
+    PositionRange above{0, 1};
+    if (each > 0) above = windows.empty() ? below_slices(tensor, ranges[0], each - 1) : ranges[each - 1];
     // Kernels that count positions from the root down read the last element of the first array, and then where that leads below.
     const std::uint64_t end = !windows.empty() ? above.last : each == 0 ? 1 : tensor.positions(each - 1);
     windows.push_back({each, above.first, above.last, end, bytes});

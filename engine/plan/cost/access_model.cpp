@@ -240,7 +240,9 @@ double AccessModel::largest_share(IndexId root) const {
 
 bool AccessModel::shares_slices(IndexId root) const {
   if (levels_.size() < 2 || levels_[0].index != root) return false;
-  return begins_chain(levels_[0].kind) || (is_packed(levels_[1].kind) && !has_lengths(levels_[1].kind));
+  std::size_t level = 1;
+  while (level + 1 < levels_.size() && weft::is_dense(levels_[level].kind)) ++level;
+  return begins_chain(levels_[0].kind) || (is_packed(levels_[level].kind) && !has_lengths(levels_[level].kind));
 }
 
 bool AccessModel::begins_walk(BoundState state) const {

@@ -47,7 +47,8 @@ std::uint64_t heaviest_of(const std::vector<Chunk>& chunks, const Tensor& tensor
 }
 
 /// Formats of three levels, and the level that their slices are cut at.
-const std::vector<std::pair<std::string, std::uint32_t>> formats = {{"sss", 2}, {"dss", 2}, {"uqq", 0}, {"duq", 1}, {"suq", 1}};
+const std::vector<std::pair<std::string, std::uint32_t>> formats = {{"sss", 2}, {"dss", 2}, {"uqq", 0}, {"duq", 1}, {"suq", 1},
+                                                                     {"dds", 2}, {"sds", 2}};
 
 TEST_CASE("a giant slice is cut into parts, giant fibers of it too, and every entry is in one chunk") {
   for (const auto& [format, level] : formats) {
@@ -128,6 +129,17 @@ TEST_CASE("arrays pos of a part end where the part does") {
     CHECK(pos[2] == 7);
     CHECK(pos[3] == 7);  // so many entries there are to a kernel that counts them
   }
+  // Of the fibers of dense levels those that the part leaves out are empty.
+  const Tensor dense = tensor_of({{1, 0, 0}, {1, 0, 1}, {1, 1, 0}, {1, 2, 0}, {1, 2, 1}, {2, 0, 0}}, {3, 3, 2}, "dds");
+  const auto below = part_levels({1, 2, 1, 4}, dense, 2, resources.memory);
+  REQUIRE(below);
+  const auto* ends = static_cast<const std::uint32_t*>(below->pos[2]);
+  CHECK(std::vector<std::uint32_t>(ends + 3, ends + 7) == std::vector<std::uint32_t>{1, 2, 3, 4});
+  CHECK(ends[9] == 4);
+  const auto one = part_levels({1, 2, 2, 3}, dense, 2, resources.memory);
+  REQUIRE(one);
+  ends = static_cast<const std::uint32_t*>(one->pos[2]);
+  CHECK(std::vector<std::uint32_t>(ends + 3, ends + 7) == std::vector<std::uint32_t>{2, 2, 3, 3});
   const Tensor tensor = tensor_of(entries, {3, 9}, "uq");
   const auto part = part_levels({1, 2, 4, 7}, tensor, 0, resources.memory);
   REQUIRE(part);
@@ -162,9 +174,9 @@ std::optional<SliceCut> cut_of(std::string text, const std::vector<std::pair<std
 }
 
 TEST_CASE("rows of an output are cut at the deepest level that is driven and has pos of its own") {
-  CHECK(cut_of(spmm) == SliceCut{1, false, {2}});
+  CHECK(cut_of(spmm) == SliceCut{1, false, false, {2}});
   CHECK(cut_of(spmm, {{"{dense, compressed<32,32>}", "{compressed<32,32>, compressed<32,32>}"},
-                      {"locate T, insert A", "drive T, insert A"}}) == SliceCut{1, false, {2}});
+                      {"locate T, insert A", "drive T, insert A"}}) == SliceCut{1, false, false, {2}});
   CHECK(!cut_of(spmm, {{" @parallel(A: owner)", ""}}));
 }
 
@@ -184,7 +196,7 @@ TEST_CASE("private copies are cut anywhere, a result at the positions of the ten
   for i: drive T @parallel(s: private)
     for j: drive T, locate x
       s += T * x
-)") == SliceCut{1, true, {}});
+)") == SliceCut{1, true, false, {}});
   const std::string like = R"(program S
   index  i, j
   input  T : f64 {dense, compressed<32,32>}  access T[i,j]
@@ -195,7 +207,23 @@ TEST_CASE("private copies are cut anywhere, a result at the positions of the ten
     for j: drive T, locate x, insert S
       S += T * x
 )";
-  CHECK(cut_of(like) == SliceCut{1, false, {}});
+  CHECK(cut_of(like) == SliceCut{1, false, false, {}});
+}
+
+TEST_CASE("private copies are cut above what is summed before it is multiplied") {
+  CHECK(cut_of(R"(program A
+  index  i, j, k, r
+  input  T : f64 {dense, compressed<32,32>, compressed<32,32>}  access T[i,j,k]
+  input  B : f64 {dense}                                        access B[j]
+  input  C : f64 {dense}                                        access C[k]
+  output s : f64 {}                                             access s[]
+  for i: locate T @parallel(s: private)
+    for j: drive T, locate B
+      with w[] : f64 {}
+        for k: drive T, locate C
+          w += T * C
+        s += w * B
+)") == SliceCut{1, true, false, {}});
 }
 
 TEST_CASE("slices stay whole where the sum is not linear in the tensor") {
@@ -227,7 +255,8 @@ TEST_CASE("workspaces are seen through") {
         for r: locate w, locate B, insert A
           A += w * B
 )";
-  CHECK(cut_of(drained) == SliceCut{2, false, {3}});
+  // Of w, summed over part of a fiber, products are taken.
+  CHECK(cut_of(drained) == SliceCut{2, false, true, {3}});
   // What is computed for a slice without the tensor would be computed for each part.
   CHECK(!cut_of(R"(program y
   index  i, j, k
