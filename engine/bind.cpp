@@ -209,6 +209,7 @@ Expected<void> BoundNetwork::State::bind_chunks(std::size_t number) {
                                         written[level].crd_bits, target.shape.format.levels[level].crd_bits));
     }
   }
+  bound.distributes = false;
   bound.parts.clear();
   bound.frame_of.clear();
   std::uint64_t cleared_bytes = 0;
@@ -264,17 +265,24 @@ Expected<void> BoundNetwork::State::bind_chunks(std::size_t number) {
     bound.chunks = cut_into(count);
     if (copied) {
       const auto allocate = [this](std::uint64_t bytes, const std::string& what) { return workspace(bytes, what); };
-      const auto slots = allocate_copies(bound, nest, *root, bound.chunks.size(), kernel->plan.schedule, tensors, allocate,
-                                         deterministic);
+      // Where all may have to be computed anew, the result itself is none of the copies.
+      bound.distributes = cut && cut->distributes && std::ranges::any_of(bound.chunks, &Chunk::is_part);
+      const std::size_t wanted = bound.chunks.size() + (bound.distributes ? 1 : 0);
+      const auto slots = allocate_copies(bound, nest, *root, wanted, kernel->plan.schedule, tensors, allocate, deterministic);
       if (!slots) return std::unexpected(slots.error());
-      if (*slots < bound.chunks.size()) bound.chunks = cut_into(*slots);
-      bound.private_copies = bound.chunks.size() > 1;
+      if (*slots < wanted) {
+        cut.reset();
+        bound.distributes = false;
+        bound.chunks = cut_into(*slots);
+      }
+      bound.private_copies = bound.chunks.size() > 1 || bound.distributes;
     }
     if (cut) {
       if (auto made = bind_parts(number, *cut, nest.nest.tensors[*walked_input]); !made) {
         if (deterministic) return made;
         // Without memory for parts slices stay whole.
         cut.reset();
+        bound.distributes = false;
         bound.parts.clear();
         bound.frame_of.clear();
         bound.chunks = cut_into(bound.private_copies ? bound.chunks.size() : count);
@@ -284,7 +292,7 @@ Expected<void> BoundNetwork::State::bind_chunks(std::size_t number) {
   const bool alone = resources.threads.count() == 1;
   bound.shared_ns = alone ? 0 : bound.chunks.size() > 1 ? serial_ns : clearing_ns(cleared_by_all);
   bound.frames.clear();
-  const std::size_t frames = bound.private_copies ? bound.chunks.size() : std::max<std::size_t>(bound.parts.size(), 1);
+  const std::size_t frames = std::max<std::size_t>(bound.parts.size(), bound.private_copies ? bound.chunks.size() : 1);
   for (std::size_t each = 0; each < frames; ++each) bound.frames.push_back(frame(number, each));
   return {};
 }

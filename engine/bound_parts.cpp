@@ -65,10 +65,11 @@ Expected<void> BoundNetwork::State::bind_parts(std::size_t number, const SliceCu
   if (std::ranges::none_of(nest.chunks, &Chunk::is_part)) return {};
   nest.parts.resize(1);
   nest.distributes = cut.distributes;
+  const std::size_t first_copy = cut.distributes ? 1 : 0;
   for (std::size_t chunk = 0; chunk < nest.chunks.size(); ++chunk) {
     const Chunk& range = nest.chunks[chunk];
-    if (nest.private_copies) nest.parts.resize(chunk + 1);
-    nest.frame_of.push_back(nest.private_copies ? chunk : 0);
+    if (nest.private_copies) nest.parts.resize(chunk + first_copy + 1);
+    nest.frame_of.push_back(nest.private_copies ? chunk + first_copy : 0);
     if (!range.is_part()) continue;
     auto levels = part_levels(range, tensors[walked], cut.level, resources.memory);
     if (!levels) return std::unexpected(levels.error());

@@ -85,7 +85,9 @@ struct BoundNest {
   bool private_copies = false;   ///< chunk c belongs to slot c, with frame c
   std::vector<std::size_t> frame_of;            ///< by chunk, its frame; empty: c of chunk c with private copies, else 0
   std::vector<std::optional<BoundPart>> parts;  ///< by frame; empty: none
-  bool distributes = false;  ///< rows that are not finite by parts are computed over the slice as a whole (SliceCut)
+  /// Rows that are not finite by parts are computed over the slice as a whole (SliceCut); private copies likewise: frame 0 is that of the
+  /// whole nest then, and chunk c has frame c + 1.
+  bool distributes = false;
   std::vector<std::vector<std::uint64_t>> frames;
   std::vector<PrivateCopies> copies;
   std::vector<std::uint32_t> targets;  ///< schedule tensors whose values the nest adds to
@@ -223,8 +225,9 @@ struct alignas(spread_bytes) BoundNetwork::State {
   /// Runs the counting kernel of a nest and makes those results that are not there with exactly the room they need.
   Expected<void> count_entries(std::size_t number, bool threaded, std::vector<Worker>& workers, const std::vector<WorkerTables>& tables,
                                std::vector<std::optional<Tensor>>& results);
-  /// Adds what parts of slices have added to rows of their own to the results, or computes these rows anew.
+  /// Adds what parts of slices have added to rows of their own to the results, or computes these rows anew; private copies likewise.
   KernelStatus add_parts(std::size_t number, Worker& worker);
+  KernelStatus add_copies(std::size_t number, Worker& worker);
   /// Whether a kernel begins a result itself that holds anything, by the bits of begun().
   bool begins(const CompiledNest& nest, std::uint64_t fresh, std::uint32_t tensor) const;
   /// Runs every chunk, on all threads or one after the other, sums private copies, assembles what was appended.

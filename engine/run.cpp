@@ -202,6 +202,50 @@ bool BoundNetwork::State::begins(const CompiledNest& nest, std::uint64_t fresh, 
   return false;
 }
 
+namespace {
+
+bool all_finite(const Threads& threads, const Buffer& values, Scalar scalar) {
+  return with_element(scalar, [&]<class T>(T) {
+    const auto elements = values.as<T>();
+    constexpr std::size_t block = block_bytes / sizeof(T);
+    std::atomic<bool> finite{true};
+    const auto look = [&](std::size_t number, unsigned) {
+      const auto some = elements.subspan(number * block, std::min(block, elements.size() - number * block));
+      if (!std::ranges::all_of(some, [](T value) { return std::isfinite(value); })) finite = false;
+    };
+    const std::size_t blocks = (elements.size() + block - 1) / block;
+    if (blocks > 1)
+      threads.for_each(blocks, look);
+    else if (blocks == 1)
+      look(0, 0);
+    return finite.load();
+  });
+}
+
+}  // namespace
+
+KernelStatus BoundNetwork::State::add_copies(std::size_t number, Worker& worker) {
+  BoundNest& nest = nests[number];
+  const auto add = [&](const PrivateCopies& copies, Buffer sum, const std::vector<Buffer>& buffers) {
+    with_element(tensors[copies.tensor].format().scalar, [&]<class T>(T) { add_in_order(resources.threads, sum.as<T>(), buffers); });
+  };
+  if (!nest.distributes) {
+    for (const PrivateCopies& copies : nest.copies) add(copies, tensors[copies.tensor].values(), copies.buffers);
+    return KernelStatus::done;
+  }
+  for (const PrivateCopies& copies : nest.copies)
+    add(copies, copies.buffers[0], std::vector<Buffer>(copies.buffers.begin() + 1, copies.buffers.end()));
+  const bool finite = std::ranges::all_of(nest.copies, [&](const PrivateCopies& copies) {
+    return all_finite(resources.threads, copies.buffers[0], tensors[copies.tensor].format().scalar);
+  });
+  if (!finite) {
+    const LoadedCode& code = kernel->nests[number].code;
+    return static_cast<KernelStatus>(code.function()(nest.frames[0].data(), 0, nest.chunks.back().end, &worker));
+  }
+  for (const PrivateCopies& copies : nest.copies) add(copies, tensors[copies.tensor].values(), {copies.buffers[0]});
+  return KernelStatus::done;
+}
+
 KernelStatus BoundNetwork::State::add_parts(std::size_t number, Worker& worker) {
   const CompiledNest& compiled = kernel->nests[number];
   BoundNest& nest = nests[number];
@@ -220,9 +264,7 @@ KernelStatus BoundNetwork::State::add_parts(std::size_t number, Worker& worker) 
     }
     first = next;
     const bool finite = !nest.distributes || std::ranges::all_of(rows, [&](const CarriedRow& row) {
-      return with_element(tensors[row.tensor].format().scalar, [&]<class T>(T) {
-        return std::ranges::all_of(row.sums.as<T>(), [](T value) { return std::isfinite(value); });
-      });
+      return all_finite(resources.threads, row.sums, tensors[row.tensor].format().scalar);
     });
     if (!finite) {
       const std::int32_t status = compiled.code.function()(nest.frames[0].data(), coordinate, coordinate + 1, &worker);
@@ -376,6 +418,7 @@ Expected<void> BoundNetwork::State::run_nest(std::size_t number, bool threaded, 
     return result;
   });
   if (ended.status == KernelStatus::done) ended = {add_parts(number, workers.front()), 0};
+  if (ended.status == KernelStatus::done) ended = {add_copies(number, workers.front()), 0};
   if (auto good = judged(ended, compiled, workers, appended, tables); !good) return good;
   for (const std::vector<std::uint64_t>& of_worker : counted) {
     for (std::size_t loop = 0; loop < of_worker.size(); ++loop) counts[number][loop] += of_worker[loop];
@@ -383,11 +426,6 @@ Expected<void> BoundNetwork::State::run_nest(std::size_t number, bool threaded, 
   std::uint64_t present = 0;
   for (const Worker& worker : workers) present |= worker.present;
   note_absent(compiled, present);
-  for (const PrivateCopies& copies : nest.copies) {
-    Buffer sum = tensors[copies.tensor].values();
-    with_element(tensors[copies.tensor].format().scalar,
-                 [&]<class T>(T) { add_in_order(resources.threads, sum.as<T>(), copies.buffers); });
-  }
   for (std::size_t output = 0; output < appended.size(); ++output) {
     AppendedTarget& target = nest.appended[output];
     std::vector<std::vector<std::uint64_t>> entries;

@@ -185,8 +185,8 @@ std::optional<SliceCut> slice_cut(const loop::Program& program, loop::StorageId 
     const bool walks = loops && bound[level].use == loop::Use::drive && bound[level].algorithm != loop::Algorithm::gallop &&
                        bound[level].algorithm != loop::Algorithm::search;
     if (!walks || has_lengths(kind) || is_described(program, walked, level)) break;
-    // What is added to copies, or to entries of the tensor's own, is not computed anew.
-    if (linearity.distributes(level) && (cut.copied || alike)) break;
+    // What is added to entries of the tensor's own is not computed anew.
+    if (linearity.distributes(level) && alike) break;
     if (is_packed(kind))
       found = level;
     else if (!is_per_parent(kind))

@@ -210,9 +210,9 @@ TEST_CASE("private copies are cut anywhere, a result at the positions of the ten
   CHECK(cut_of(like) == SliceCut{1, false, false, {}});
 }
 
-TEST_CASE("private copies are cut above what is summed before it is multiplied") {
-  CHECK(cut_of(R"(program A
-  index  i, j, k, r
+TEST_CASE("private copies are cut within what is summed before it is multiplied") {
+  CHECK(cut_of(R"(program s
+  index  i, j, k
   input  T : f64 {dense, compressed<32,32>, compressed<32,32>}  access T[i,j,k]
   input  B : f64 {dense}                                        access B[j]
   input  C : f64 {dense}                                        access C[k]
@@ -223,7 +223,7 @@ TEST_CASE("private copies are cut above what is summed before it is multiplied")
         for k: drive T, locate C
           w += T * C
         s += w * B
-)") == SliceCut{1, true, false, {}});
+)") == SliceCut{2, true, true, {}});
 }
 
 TEST_CASE("slices stay whole where the sum is not linear in the tensor") {
