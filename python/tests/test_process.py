@@ -16,7 +16,7 @@ import scipy.sparse as sp
 import weft
 
 SPMV = "y(i) = M(i,j) * x(j)"
-LONG = "s = A(i,j) * B(j,k) * C(k,l) * D(l,i) * A(i,k)"  # a cycle with a chord: no short way to compute it
+LONG = "s = (A(i,j) * B(j,k) * C(k,l) * D(l,i))"  # in parentheses: one product over four indices, no short way to compute it
 
 
 def long_operands(size=2500):

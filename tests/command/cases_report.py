@@ -217,18 +217,18 @@ def cases_progress_of_a_run(_):
             except OSError as error:
                 raise Skip(f"no pseudo-terminal: {error}") from error
             environment, _ = weft.environment(None)
-            run = subprocess.Popen([weft.command, "run", "B(i,k) = A(i,j) * A(j,k)", "A=uniform(3000x3000)", "--threads", threads], cwd=weft.directory,
-                                   env=environment, stdout=subprocess.PIPE, stderr=theirs)
+            run = subprocess.Popen([weft.command, "run", "s(i,l) = (A(i,j) * A(j,k) * A(k,l))", "A=uniform(800x800)", "--threads", threads],
+                                   cwd=weft.directory, env=environment, stdout=subprocess.PIPE, stderr=theirs)
             shown = b""
             end = time.monotonic() + 40
-            while b"computing B " not in shown and time.monotonic() < end and run.poll() is None:
+            while b"computing s " not in shown and time.monotonic() < end and run.poll() is None:
                 if select.select([ours], [], [], 0.1)[0]:
                     shown += os.read(ours, 4096)
             run.send_signal(signal.SIGINT)
             out, _ = run.communicate(timeout=20)
             os.close(ours)
             os.close(theirs)
-            require(re.search(rb"computing B +\d+ %", shown), f"how far the run is in {shown!r}")
+            require(re.search(rb"computing s +\d+ %", shown), f"how far the run is in {shown!r}")
             require_equal((run.returncode, out), (130, b""), "what an interrupt leaves")
         yield threads + " threads", one
 
