@@ -7,8 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "compiled_runs.h"
-#include "runs.h"
+#include "drawn_networks.h"
 
 namespace batches_test {
 
@@ -77,32 +76,19 @@ bool has_batch(const loop::Block& block) {
 }  // namespace
 
 TEST_CASE("products added a batch at a time are those added one by one") {
-  const Resources resources{.memory = Memory(), .threads = Threads(1), .cancellation = {}, .progress = {}};
   const Pipeline pipeline = pipeline_with(false, false), strict = pipeline_with(false, true);
   const Runs drawn = runs(is_sanitized() ? 20 : 120);
   std::size_t batches = 0;
-  for (std::uint64_t seed = drawn.first; seed < drawn.first + drawn.count; ++seed) {
-    Dice dice(seed);
-    const RandomNetwork random = drawn_network(dice);
-    const std::string text = "seed " + std::to_string(seed) + ": " + reproduction(random);
-    CAPTURE(text);
-    const Watchdog watchdog(text, 60);
-    const auto made = built(random, resources);
-    REQUIRE_MESSAGE(made, made.error().message);
-    const CoordinateMap expected = expected_result(random);
-    const Judge judge = [&](const Tensor& tensor, const Resources& given) -> std::string {
-      const auto result = entries_of(tensor, given);
-      return result ? differences(*result, expected) : result.error().message;
-    };
-    const auto plan = pipeline.plan(made->network, made->facts, {});
+  for_each_drawn(drawn, drawn_network, [&](const DrawnNetwork& one) {
+    const auto plan = pipeline.plan(one.built.network, one.built.facts, {});
     REQUIRE_MESSAGE(plan, plan.error().message);
-    const Plan cut = cut_for_threads(*plan, *made, {});
-    CHECK(defect_of_runs(pipeline, cut, {{1}, {2}, {3, true}}, *made, judge) == "");
-    CHECK(defect_of_runs(strict, cut, {{2}}, *made, judge) == "");
-    const auto kernel = pipeline.compile(made->network, cut, made->facts);
+    const Plan cut = cut_for_threads(*plan, one.built, {});
+    CHECK(defect_of_runs(pipeline, cut, {{1}, {2}, {3, true}}, one.built, one.judge) == "");
+    CHECK(defect_of_runs(strict, cut, {{2}}, one.built, one.judge) == "");
+    const auto kernel = pipeline.compile(one.built.network, cut, one.built.facts);
     REQUIRE(kernel);
     for (const CompiledNest& nest : kernel->nests()) batches += has_batch(nest.nest.program.body) ? 1 : 0;
-  }
+  });
   MESSAGE(batches << " nests with batches");
   if (drawn.count >= 30) CHECK(batches > drawn.count / 10);
 }

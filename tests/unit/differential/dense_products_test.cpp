@@ -7,9 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "compiled_runs.h"
+#include "drawn_networks.h"
 #include "engine/loop/dense_product.h"
-#include "runs.h"
 
 namespace dense_products_test {
 
@@ -86,35 +85,22 @@ bool has_product(const loop::Program& program, const loop::Block& block, std::ve
 }  // namespace
 
 TEST_CASE("products of dense matrices are those of their elements") {
-  const Resources resources{.memory = Memory(), .threads = Threads(1), .cancellation = {}, .progress = {}};
   const Pipeline pipeline = pipeline_with(false, false), checked = pipeline_with(true, false);
   const Runs drawn = runs(is_sanitized() ? 20 : 150);
   std::size_t tiled = 0;
-  for (std::uint64_t seed = drawn.first; seed < drawn.first + drawn.count; ++seed) {
-    Dice dice(seed);
-    const RandomNetwork random = drawn_network(dice);
-    const std::string text = "seed " + std::to_string(seed) + ": " + reproduction(random);
-    CAPTURE(text);
-    const Watchdog watchdog(text, 60);
-    const auto made = built(random, resources);
-    REQUIRE_MESSAGE(made, made.error().message);
-    const CoordinateMap expected = expected_result(random);
-    const Judge judge = [&](const Tensor& tensor, const Resources& given) -> std::string {
-      const auto result = entries_of(tensor, given);
-      return result ? differences(*result, expected) : result.error().message;
-    };
-    const auto plan = pipeline.plan(made->network, made->facts, {});
+  for_each_drawn(drawn, drawn_network, [&](const DrawnNetwork& one) {
+    const auto plan = pipeline.plan(one.built.network, one.built.facts, {});
     REQUIRE_MESSAGE(plan, plan.error().message);
-    const Plan cut = cut_for_threads(*plan, *made, {});
-    CHECK(defect_of_runs(pipeline, cut, {{1}, {2}, {3, true}}, *made, judge) == "");
-    if (seed % 5 == 0) CHECK(defect_of_runs(checked, cut, {{2}}, *made, judge) == "");
-    const auto kernel = pipeline.compile(made->network, cut, made->facts);
+    const Plan cut = cut_for_threads(*plan, one.built, {});
+    CHECK(defect_of_runs(pipeline, cut, {{1}, {2}, {3, true}}, one.built, one.judge) == "");
+    if (one.seed % 5 == 0) CHECK(defect_of_runs(checked, cut, {{2}}, one.built, one.judge) == "");
+    const auto kernel = pipeline.compile(one.built.network, cut, one.built.facts);
     REQUIRE(kernel);
     for (const CompiledNest& nest : kernel->nests()) {
       const loop::Program& program = nest.nest.program;
       tiled += has_product(program, program.body, std::vector<std::uint32_t>(program.accesses.size(), 0)) ? 1 : 0;
     }
-  }
+  });
   MESSAGE(tiled << " nests with products of dense matrices");
   if (drawn.count >= 30) CHECK(tiled > drawn.count / 3);
 }

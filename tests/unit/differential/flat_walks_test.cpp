@@ -4,11 +4,10 @@
 
 #include <algorithm>
 
-#include "compiled_runs.h"
+#include "drawn_networks.h"
 #include "engine/specialize.h"
 #include "oracle/interpreted.h"
 #include "oracle/substituted.h"
-#include "runs.h"
 
 namespace flat_walks_test {
 
@@ -196,34 +195,24 @@ TEST_CASE("runs of hundreds of entries end where they do") {
 }
 
 TEST_CASE("flat walks change no result") {
-  const Resources resources{.memory = Memory(), .threads = Threads(1), .cancellation = {}, .progress = {}};
   const Pipeline plain = pipeline_with(false, false);
   const Pipeline checked = pipeline_with(true, false);
   const Pipeline strict = pipeline_with(false, true);
   const Runs drawn = runs(is_sanitized() ? 40 : 300);
   std::size_t flat = 0, nested = 0;
-  for (std::uint64_t seed = drawn.first; seed < drawn.first + drawn.count; ++seed) {
-    Dice dice(seed);
+  const auto draw = [](Dice& dice) {
     const std::size_t order = 3 + dice.below(3);
     const Product product = dice.pick(products(order));
     const std::uint64_t extent = dice.percent(80) ? 4 + dice.below(12 / (order - 2)) : 2;  // runs of one or two entries, or long ones
-    const RandomNetwork random = network_of_product(product, order, dice.pick(formats(order)), extent, dice);
-    const std::string text = "seed " + std::to_string(seed) + ": " + reproduction(random);
-    CAPTURE(text);
-    const Watchdog watchdog(text, 60);
-    const auto made = built(random, resources);
-    REQUIRE_MESSAGE(made, made.error().message);
-    const Pipeline& pipeline = seed % 5 == 0 ? checked : seed % 5 == 1 ? strict : plain;
-    const auto plan = pipeline.plan(made->network, made->facts, {});
+    return network_of_product(product, order, dice.pick(formats(order)), extent, dice);
+  };
+  for_each_drawn(drawn, draw, [&](const DrawnNetwork& one) {
+    const Pipeline& pipeline = one.seed % 5 == 0 ? checked : one.seed % 5 == 1 ? strict : plain;
+    const auto plan = pipeline.plan(one.built.network, one.built.facts, {});
     REQUIRE_MESSAGE(plan, plan.error().message);
-    const CoordinateMap expected = expected_result(random);
-    (interprets(*plan, *made, expected, resources) ? flat : nested)++;
-    const Judge judge = [&](const Tensor& tensor, const Resources& given) -> std::string {
-      const auto result = entries_of(tensor, given);
-      return result ? differences(*result, expected) : result.error().message;
-    };
-    CHECK(defect_of_runs(pipeline, cut_for_threads(*plan, *made, {}), {{1}, {2}, {4}, {3, true}}, *made, judge) == "");
-  }
+    (interprets(*plan, one.built, one.expected, plain.options().resources) ? flat : nested)++;
+    CHECK(defect_of_runs(pipeline, cut_for_threads(*plan, one.built, {}), {{1}, {2}, {4}, {3, true}}, one.built, one.judge) == "");
+  });
   MESSAGE(flat << " networks with flat walks, " << nested << " without");
   if (drawn.count >= 30) CHECK(flat > drawn.count / 3);
   if (drawn.count >= 30) CHECK(nested > 0);

@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "compiled_runs.h"
-#include "runs.h"
+#include "drawn_networks.h"
 
 namespace gathers_test {
 
@@ -89,31 +88,18 @@ bool has_gathered_sum(const loop::Block& block) {
 }  // namespace
 
 TEST_CASE("gathered sums are those of entries one by one") {
-  const Resources resources{.memory = Memory(), .threads = Threads(1), .cancellation = {}, .progress = {}};
   const Pipeline pipeline = pipeline_with(false, false);
   const Runs drawn = runs(is_sanitized() ? 20 : 150);
   std::size_t gathered = 0;
-  for (std::uint64_t seed = drawn.first; seed < drawn.first + drawn.count; ++seed) {
-    Dice dice(seed);
-    const RandomNetwork random = drawn_network(dice);
-    const std::string text = "seed " + std::to_string(seed) + ": " + reproduction(random);
-    CAPTURE(text);
-    const Watchdog watchdog(text, 60);
-    const auto made = built(random, resources);
-    REQUIRE_MESSAGE(made, made.error().message);
-    const auto plan = pipeline.plan(made->network, made->facts, {});
+  for_each_drawn(drawn, drawn_network, [&](const DrawnNetwork& one) {
+    const auto plan = pipeline.plan(one.built.network, one.built.facts, {});
     REQUIRE_MESSAGE(plan, plan.error().message);
-    const CoordinateMap expected = expected_result(random);
-    const Judge judge = [&](const Tensor& tensor, const Resources& given) -> std::string {
-      const auto result = entries_of(tensor, given);
-      return result ? differences(*result, expected) : result.error().message;
-    };
-    const Plan cut = cut_for_threads(*plan, *made, {});
-    CHECK(defect_of_runs(pipeline, cut, {{1}, {2}, {4}, {3, true}}, *made, judge) == "");
-    const auto kernel = pipeline.compile(made->network, cut, made->facts);
+    const Plan cut = cut_for_threads(*plan, one.built, {});
+    CHECK(defect_of_runs(pipeline, cut, {{1}, {2}, {4}, {3, true}}, one.built, one.judge) == "");
+    const auto kernel = pipeline.compile(one.built.network, cut, one.built.facts);
     REQUIRE(kernel);
     for (const CompiledNest& nest : kernel->nests()) gathered += has_gathered_sum(nest.nest.program.body) ? 1 : 0;
-  }
+  });
   MESSAGE(gathered << " nests with gathered sums");
   if (drawn.count >= 30) CHECK(gathered > drawn.count / 4);
 }

@@ -8,8 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "compiled_runs.h"
-#include "runs.h"
+#include "drawn_networks.h"
 
 namespace skewed_slices_test {
 
@@ -110,39 +109,27 @@ std::uint64_t parts_of(const Pipeline& pipeline, const Plan& plan, const BuiltNe
 }  // namespace
 
 TEST_CASE("slices cut into parts, single entries among them, add up to what they are as a whole") {
-  const Resources resources{.memory = Memory(), .threads = Threads(1), .cancellation = {}, .progress = {}};
   const Pipeline pipeline = pipeline_with(false, false), checked = pipeline_with(true, false), strict = pipeline_with(false, true);
   const Runs drawn = runs(is_sanitized() ? 20 : 150);
   std::uint64_t cut = 0;
-  for (std::uint64_t seed = drawn.first; seed < drawn.first + drawn.count; ++seed) {
-    Dice dice(seed);
-    const RandomNetwork random = drawn_network(dice);
-    const std::string text = "seed " + std::to_string(seed) + ": " + reproduction(random);
-    CAPTURE(text);
-    const Watchdog watchdog(text, 60);
-    const auto made = built(random, resources);
-    REQUIRE_MESSAGE(made, made.error().message);
-    const CoordinateMap expected = expected_result(random);
-    const Judge judge = [&](const Tensor& tensor, const Resources& given) -> std::string {
-      const auto result = entries_of(tensor, given);
-      return result ? differences(*result, expected) : result.error().message;
-    };
-    const auto plan = pipeline.plan(made->network, made->facts, {});
+  for_each_drawn(drawn, drawn_network, [&](const DrawnNetwork& one) {
+    const auto plan = pipeline.plan(one.built.network, one.built.facts, {});
     REQUIRE_MESSAGE(plan, plan.error().message);
-    const Plan with_threads = cut_for_threads(*plan, *made, {});
-    CHECK(defect_of_runs(seed % 4 == 0 ? checked : pipeline, with_threads, {{1}, {2}, {4}, {1, true}, {3, true}}, *made, judge) == "");
-    cut += parts_of(pipeline, with_threads, *made, {4}) > 0 ? 1 : 0;
-    CHECK(parts_of(pipeline, with_threads, *made, {1}) == 0);
-    CHECK(parts_of(pipeline, with_threads, *made, {1, true}) == parts_of(pipeline, with_threads, *made, {4, true}));
-    if (seed % 5 != 0) continue;
+    const Plan with_threads = cut_for_threads(*plan, one.built, {});
+    const std::vector<Way> ways = {{1}, {2}, {4}, {1, true}, {3, true}};
+    CHECK(defect_of_runs(one.seed % 4 == 0 ? checked : pipeline, with_threads, ways, one.built, one.judge) == "");
+    cut += parts_of(pipeline, with_threads, one.built, {4}) > 0 ? 1 : 0;
+    CHECK(parts_of(pipeline, with_threads, one.built, {1}) == 0);
+    CHECK(parts_of(pipeline, with_threads, one.built, {1, true}) == parts_of(pipeline, with_threads, one.built, {4, true}));
+    if (one.seed % 5 != 0) return;
     PlanOptions in_order;
     in_order.strict_fp = true;
-    const auto ordered = strict.plan(made->network, made->facts, in_order);
+    const auto ordered = strict.plan(one.built.network, one.built.facts, in_order);
     REQUIRE_MESSAGE(ordered, ordered.error().message);
-    const Plan whole = cut_for_threads(*ordered, *made, in_order);
-    CHECK(defect_of_runs(strict, whole, {{1}, {4}}, *made, judge) == "");
-    CHECK(parts_of(strict, whole, *made, {4}) == 0);
-  }
+    const Plan whole = cut_for_threads(*ordered, one.built, in_order);
+    CHECK(defect_of_runs(strict, whole, {{1}, {4}}, one.built, one.judge) == "");
+    CHECK(parts_of(strict, whole, one.built, {4}) == 0);
+  });
   MESSAGE(cut << " networks with slices in parts");
   if (drawn.count >= 30) CHECK(cut > drawn.count / 3);
 }
