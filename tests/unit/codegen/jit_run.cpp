@@ -167,10 +167,14 @@ StoredArrays store(const loop::Storage& storage, const std::vector<std::uint64_t
       push_index(arrays.pos[level], 0, each.pos_bits);
     for (const Node& node : nodes) {
       if (each.kind == LevelKind::dense) {
+        std::map<std::uint64_t, Node> stored = by_coordinate(node, level);
         for (std::uint64_t coordinate = 0; coordinate < extents[level]; ++coordinate) {
-          children.push_back(node);
-          children.back().coordinates.push_back(coordinate);
-          std::erase_if(children.back().entries, [&](const Entry& entry) { return entry.first[level] != coordinate; });
+          Node& child = stored[coordinate];
+          if (child.entries.empty()) {
+            child.coordinates = node.coordinates;
+            child.coordinates.push_back(coordinate);
+          }
+          children.push_back(std::move(child));
         }
         continue;
       }
