@@ -29,7 +29,7 @@ class Linearity {
   /// Whether every sum into an output has the walked tensor once among its factors, workspaces seen through.
   bool holds() { return std::ranges::all_of(program_.body, [&](const loop::Statement& each) { return visit(each); }); }
   const std::vector<BoundLevel>& levels() const { return levels_; }
-  /// Whether what is summed over some entries of a level is multiplied before it is in an output.
+  /// Whether sums over some entries of a level are multiplied before they reach an output.
   bool distributes(std::uint32_t level) const {
     return std::ranges::any_of(levels_[level].live, [&](loop::StorageId workspace) { return multiplied_.contains(workspace); });
   }
@@ -185,7 +185,7 @@ std::optional<SliceCut> slice_cut(const loop::Program& program, loop::StorageId 
     const bool walks = loops && bound[level].use == loop::Use::drive && bound[level].algorithm != loop::Algorithm::gallop &&
                        bound[level].algorithm != loop::Algorithm::search;
     if (!walks || has_lengths(kind) || is_described(program, walked, level)) break;
-    // What is added to entries of the tensor's own is not computed anew.
+    // Sums at entries of the tensor's own are never computed anew.
     if (linearity.distributes(level) && alike) break;
     if (is_packed(kind))
       found = level;

@@ -5,8 +5,8 @@
 // [2, 5) of T.1 = {pos 0 7, …} it reads pos 2 5. Rows that belong to a coordinate of the root loop are added to in memory of the part's
 // own, and these, in the order of the parts, to the result.
 //
-// What is summed over entries of a fiber before it is multiplied, as w in A(i,r) += w(r) * B(j,r), is summed over those of the
-// part alone: of finite values the same but for rounding, while (1 - 2) * Inf is -Inf and 1 * Inf - 2 * Inf is NaN. A part that
+// A sum over entries of a fiber that is multiplied afterwards, as w in A(i,r) += w(r) * B(j,r), runs over those of the part
+// alone: of finite values the same but for rounding, while (1 - 2) * Inf is -Inf and 1 * Inf - 2 * Inf is NaN. A part that
 // meets Inf or NaN, or overflows, leaves such in its row: then the row is computed anew, over the slice as a whole; of private
 // copies all is.
 #pragma once
@@ -23,11 +23,11 @@
 
 namespace weft {
 
-/// Where the slices of a tensor may be cut, and what is written then.
+/// Where the slices of a tensor may be cut, and the outputs that parts add to.
 struct SliceCut {
   std::uint32_t level = 0;             ///< parts are positions of this level; all levels down to it that have pos end with the part
   bool copied = false;                 ///< outputs are private copies, so that chunks may be any positions
-  bool distributes = false;            ///< parts multiply sums over some of a fiber: what is not finite then is computed anew
+  bool distributes = false;            ///< parts multiply sums over some of a fiber: sums that are not finite are computed anew
   std::vector<loop::StorageId> rows;   ///< outputs that own a row, or block, for each coordinate of the root loop
   bool operator==(const SliceCut&) const = default;
 };
