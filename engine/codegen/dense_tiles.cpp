@@ -247,7 +247,7 @@ void Generator::multiply_dense(const loop::DenseProduct& product, const Scope& o
                     });
 }
 
-/// All terms, block by block. Sums of none are stored, too.
+/// Adds all terms, block by block. Without terms zeros are stored.
 void Generator::add_blocks(DenseTiles& tiles, std::span<const Panel> panels) {
   llvm::IRBuilder<>& ir = emit_->ir();
   llvm::Value* terms = extents_[tiles.product.sum->index];
@@ -276,7 +276,7 @@ void Generator::add_panels(const DenseTiles& tiles, const Panel& panel) {
                     });
 }
 
-/// What the terms of the block add to the columns of a panel, in all rows.
+/// Adds the terms of the block to the columns of a panel, in all rows.
 void Generator::add_panel(const DenseTiles& tiles, const Panel& panel, llvm::Value* first) {
   llvm::IRBuilder<>& ir = emit_->ir();
   const Matrix& right = tiles.right;
@@ -304,8 +304,8 @@ void Generator::add_panel(const DenseTiles& tiles, const Panel& panel, llvm::Val
   });
 }
 
-/// Rows of B are copied as they are; where its columns are what lies side by side, as of B(k,j), blocks of as many terms as a vector has
-/// lanes are transposed on the way, and other elements gathered.
+/// A row of B(j,k) is copied as it lies. The columns of B(k,j) lie side by side instead: squares of as many terms as a vector has lanes are
+/// transposed on the way, and the terms left over gathered element by element.
 void Generator::copy_panel(const DenseTiles& tiles, const Panel& panel, llvm::Value* place) {
   llvm::IRBuilder<>& ir = emit_->ir();
   const unsigned bytes = tiles.type->getScalarSizeInBits() / 8;
@@ -368,7 +368,7 @@ void Generator::copy_transposed(const DenseTiles& tiles, const Piece& piece, llv
   }
 }
 
-/// To `count` rows from `row` on, of which those below `limit` are stored: others repeat the last.
+/// Sums the panel into `count` rows from `row` on. Rows from `limit` on repeat the last one and are not stored.
 void Generator::add_tile(const DenseTiles& tiles, const Panel& panel, const PanelRows& rows, llvm::Value* first, llvm::Value* row,
                          std::uint64_t count, llvm::Value* limit) {
   llvm::IRBuilder<>& ir = emit_->ir();

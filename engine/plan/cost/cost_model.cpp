@@ -336,7 +336,7 @@ LoopPrice CostModel::priced(Outside outside, IndexId index, StatementRange range
     steps = 1;
   } else if (all.walked) {
     steps = participants.front().length;
-    ns = all.last_of_walk ? steps * machine.drive_step * share : 0;
+    ns = all.last_of_walk ? steps * machine.drive_step : 0;
   } else if (!participants.empty()) {
     ns += entering_ns(all, outside.root());
     const CoIteration co_iteration = given != nullptr ? given_co_iteration(machine, participants, given->parts)

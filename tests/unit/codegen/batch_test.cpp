@@ -6,6 +6,7 @@
 #include "engine/codegen/begun.h"
 #include "engine/codegen/signature.h"
 #include "tests/unit/codegen/jit_run.h"
+#include "tests/unit/loop_programs.h"
 
 namespace batch_test {
 
@@ -14,7 +15,7 @@ using namespace weft;
 namespace {
 
 loop::Program ttm(const std::string& marks) {
-  const auto program = loop::parse(R"(program ttm
+  return test::program_of(R"(program ttm
   index  i, j, r, s
   input  M : f64 {dense, compressed<32,32>}   access M[i,j]
   input  B : f64 {dense, dense}               access B[j,r]
@@ -28,10 +29,6 @@ loop::Program ttm(const std::string& marks) {
         for s: locate C, insert A @vector
           A += M * B * C
 )");
-  REQUIRE_MESSAGE(program.has_value(), program.error().message);
-  const auto verified = loop::verify(*program);
-  REQUIRE_MESSAGE(verified.has_value(), verified.error().message);
-  return *program;
 }
 
 /// Whether rows are put aside: 8 of 16 values.

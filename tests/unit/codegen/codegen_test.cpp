@@ -12,6 +12,7 @@
 
 #include "engine/codegen/target.h"
 #include "tests/unit/codegen/jit_run.h"
+#include "tests/unit/loop_programs.h"
 
 namespace codegen_test {
 
@@ -20,14 +21,6 @@ using loop::Entries;
 using loop::Interpretation;
 
 namespace {
-
-loop::Program program_of(const std::string& text) {
-  const Expected<loop::Program> program = loop::parse(text);
-  REQUIRE_MESSAGE(program.has_value(), program.error().message);
-  const Expected<void> verified = loop::verify(*program);
-  REQUIRE_MESSAGE(verified.has_value(), verified.error().message);
-  return *program;
-}
 
 Jit new_jit() {
   const Expected<Jit> jit = Jit::create();
@@ -48,35 +41,29 @@ const char* const dot_text =
     "program dot\n  index i\n  input a : f64 {dense} access a[i]\n  input b : f64 {dense} access b[i]\n"
     "  output s : f64 {} access s[]\n  for i: locate a, locate b @vector\n    s += a * b\n";
 
-std::size_t count(const std::string& text, const std::string& what) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
-  return found;
-}
-
 }  // namespace
 
 TEST_CASE("a constant row is added up in registers, by vectors as wide as the machine's") {
-  const loop::Program spmm = program_of(spmm_text);
+  const loop::Program spmm = test::program_of(spmm_text);
   const auto fused = [&](unsigned bits, const CodeOptions& options) {
     const Expected<std::string> text = llvm_text(spmm, test::host_with_bits(bits), options);
     REQUIRE_MESSAGE(text.has_value(), text.error().message);
     return *text;
   };
   if (vector_bits(host_target()) == 512) {
-    CHECK(count(fused(512, {}), "call contract <8 x double> @llvm.fmuladd.v8f64") == 4);
+    CHECK(test::count(fused(512, {}), "call contract <8 x double> @llvm.fmuladd.v8f64") == 4);
     const Expected<std::string> assembly = assembly_text(spmm, test::host_with_bits(512), {});
     REQUIRE(assembly.has_value());
-    CHECK(count(*assembly, "vfmadd231pd") == 4);
-    CHECK(count(*assembly, "vmovupd\t%zmm") == 4);  // one store per vector of the row, behind the loop
+    CHECK(test::count(*assembly, "vfmadd231pd") == 4);
+    CHECK(test::count(*assembly, "vmovupd\t%zmm") == 4);  // one store per vector of the row, behind the loop
   }
-  CHECK(count(fused(256, {}), "@llvm.fmuladd.v4f64(<4 x double> %") == 8);
-  CHECK(count(fused(128, {}), "@llvm.fmuladd.v2f64(<2 x double> %") == 16);
-  CHECK(count(fused(512, {.checked = false, .strict_fp = true}), "fmuladd") == 0);
+  CHECK(test::count(fused(256, {}), "@llvm.fmuladd.v4f64(<4 x double> %") == 8);
+  CHECK(test::count(fused(128, {}), "@llvm.fmuladd.v2f64(<2 x double> %") == 16);
+  CHECK(test::count(fused(512, {.checked = false, .strict_fp = true}), "fmuladd") == 0);
 }
 
 TEST_CASE("a kernel has one way out of all its loops, and touches the rows that lie ahead, once for each operand") {
-  const loop::Program program = program_of(
+  const loop::Program program = test::program_of(
       "program gather\n  index i, k, r\n"
       "  input  T : f64 {dense, compressed<32,32>}   access T[i,k]\n"
       "  input  C : f64 {dense, compressed<32,32>}   access C[k,r]\n"
@@ -85,16 +72,16 @@ TEST_CASE("a kernel has one way out of all its loops, and touches the rows that 
       "      for r: drive C, insert A, insert A, insert A @prefetch(12)\n        A += T * C\n");
   const Expected<std::string> text = llvm_text(program, host_target(), {});
   REQUIRE_MESSAGE(text.has_value(), text.error().message);
-  CHECK(count(*text, "  ret i32 1\n") == 1);
-  CHECK(count(*text, "load atomic") == 2);  // the loop over r is cut into strips, which look often enough for that over k
+  CHECK(test::count(*text, "  ret i32 1\n") == 1);
+  CHECK(test::count(*text, "load atomic") == 2);  // the loop over r is cut into strips, which look often enough for that over k
   // Where C's row begins, its coordinates and two lines of values. Nothing of A, whose element 12 coordinates ahead is in no row that the
   // loops over i and k leave open.
-  CHECK(count(*text, "@llvm.prefetch.p0(ptr %") == 4);
+  CHECK(test::count(*text, "@llvm.prefetch.p0(ptr %") == 4);
 }
 
 TEST_CASE("compile reports its times and the target is part of the text") {
   CompileTimes times;
-  REQUIRE(compile(program_of(spmm_text), host_target(), {}, &times).has_value());
+  REQUIRE(compile(test::program_of(spmm_text), host_target(), {}, &times).has_value());
   CHECK(times.generate > 0);
   CHECK(times.emit > 0);
   CHECK(host_target() == host_target());
@@ -113,7 +100,7 @@ TEST_CASE("an unknown machine is an error") {
   old.cpu = "i486";
   for (const Target& target : {triple, processor, old}) {
     CAPTURE(target.text());
-    const auto object = compile(program_of(spmm_text), target, {});
+    const auto object = compile(test::program_of(spmm_text), target, {});
     REQUIRE_FALSE(object.has_value());
     CHECK(object.error().kind == ErrorKind::unsupported);
     CHECK(object.error().message.find(target.text()) != std::string::npos);
@@ -133,10 +120,10 @@ TEST_CASE("strict sums run in loop order and without fused operations") {
     std::string text = dot_text;
     text.insert(text.find("  for"), fact);
     const auto strict =
-        test::run_native(jit, program_of(text), values, host_target(), {.checked = false, .strict_fp = true});
+        test::run_native(jit, test::program_of(text), values, host_target(), {.checked = false, .strict_fp = true});
     REQUIRE_MESSAGE(strict.has_value(), strict.error().message);
     CHECK(strict->at("s") == Entries{{{}, 0}});
-    const auto fast = test::run_native(jit, program_of(text), values, host_target(), {});
+    const auto fast = test::run_native(jit, test::program_of(text), values, host_target(), {});
     REQUIRE(fast.has_value());
     CHECK(fast->at("s").at({}) > 0);  // eight lanes or more: most ones are kept
   }
@@ -151,11 +138,11 @@ TEST_CASE("NaN and infinity survive, also next to inactive lanes") {
     values.inputs["b"][{i}] = i == 10 ? std::numeric_limits<double>::infinity() : 1;
   }
   for (const unsigned bits : {128u, 256u, 512u}) {
-    const auto sum = test::run_native(jit, program_of(dot_text), values, test::host_with_bits(bits), {});
+    const auto sum = test::run_native(jit, test::program_of(dot_text), values, test::host_with_bits(bits), {});
     REQUIRE(sum.has_value());
     CHECK(sum->at("s").at({}) == std::numeric_limits<double>::infinity());
     values.inputs["a"][{10}] = 0;
-    const auto undefined = test::run_native(jit, program_of(dot_text), values, test::host_with_bits(bits), {});
+    const auto undefined = test::run_native(jit, test::program_of(dot_text), values, test::host_with_bits(bits), {});
     REQUIRE(undefined.has_value());
     CHECK(std::isnan(undefined->at("s").at({})));
     values.inputs["a"][{10}] = 1;
@@ -164,7 +151,7 @@ TEST_CASE("NaN and infinity survive, also next to inactive lanes") {
 
 TEST_CASE("checked code refuses what lies outside, naming storage, level and value") {
   const Jit jit = new_jit();
-  const loop::Program program = program_of(spmm_text);
+  const loop::Program program = test::program_of(spmm_text);
   const Expected<ObjectCode> object = compile(program, host_target(), {.checked = true, .strict_fp = false});
   REQUIRE(object.has_value());
   const Expected<LoadedCode> code = jit.load(*object, "spmm");
@@ -192,7 +179,7 @@ TEST_CASE("checked code refuses what lies outside, naming storage, level and val
 
 TEST_CASE("checked code refuses places that name no value") {
   const Jit jit = new_jit();
-  const loop::Program program = program_of(
+  const loop::Program program = test::program_of(
       "program spmv\n  index i, j\n  input M : f64 {dense, compressed<32,32>} places<32>   access M[i,j]\n"
       "  input x : f64 {dense}   access x[j]\n  output y : f64 {dense}   access y[i]\n"
       "  for i: locate M, insert y\n    for j: drive M, locate x @vector\n      y += M * x\n");
@@ -226,7 +213,7 @@ TEST_CASE("a set flag stops a kernel within a tenth of a second, inside one gian
         matrix + "  for i: locate b\n    for j: locate b @vector\n      s += b\n",
         matrix + "  fact extent(j) = 3\n  for i: locate b\n    for j: locate b\n      s += b\n",
         matrix + "  fact extent(j) = 3\n  for i: locate b\n    for j: locate b @vector\n      s += b\n"}) {
-    const loop::Program program = program_of(text);
+    const loop::Program program = test::program_of(text);
     CAPTURE(text);
     const Expected<ObjectCode> object = compile(program, host_target(), {});
     REQUIRE_MESSAGE(object.has_value(), object.error().message);

@@ -13,6 +13,8 @@
 #include "runtime/level_traits.h"
 #include "tests/files/loop_case.h"
 #include "tests/unit/codegen/jit_run.h"
+#include "tests/unit/loop_programs.h"
+#include "tests/unit/replaced.h"
 #include "tests/unit/sanitized.h"
 #include "tests/unit/share.h"
 
@@ -73,20 +75,6 @@ const std::vector<std::string> products = {
     "          C += A * B\n",
 };
 
-std::string filled(std::string text, const std::string& what, const std::string& with) {
-  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + with.size()))
-    text.replace(at, what.size(), with);
-  return text;
-}
-
-loop::Program read_program(const std::string& text) {
-  Expected<loop::Program> program = loop::parse(text);
-  REQUIRE_MESSAGE(program.has_value(), program.error().message, "\n", text);
-  const Expected<void> verified = loop::verify(*program);
-  REQUIRE_MESSAGE(verified.has_value(), verified.error().message, "\n", text);
-  return *program;
-}
-
 struct Extents {
   std::uint64_t i = 1;
   std::uint64_t j = 1;
@@ -100,36 +88,21 @@ std::string fact(const std::string& index, std::uint64_t extent) {
 /// The columns are always known, the terms where `knows_terms` says so, and the rows where the product needs them.
 loop::Program program_with(const std::string& product, const Extents& extents, bool knows_terms, const std::string& scalar) {
   const std::string facts = (knows_terms ? fact("j", extents.j) : "") + fact("k", extents.k);
-  return read_program(filled(filled(filled(head + product, "FACTS", facts), "ROWS", fact("i", extents.i)), "SCALAR", scalar));
+  const std::string with_facts = test::all_replaced(test::all_replaced(head + product, "FACTS", facts), "ROWS", fact("i", extents.i));
+  return test::program_of(test::all_replaced(with_facts, "SCALAR", scalar));
 }
 
-loop::Interpretation drawn_values(const loop::Program& program, const Extents& extents, std::mt19937& random) {
+loop::Interpretation drawn_values(const loop::Program& program, const Extents& extents, std::mt19937_64& random) {
   loop::Interpretation values{{{"b", 3}, {"i", extents.i}, {"j", extents.j}, {"k", extents.k}}, {}, {3}};
   for (const loop::Access& access : program.accesses) {
     const loop::Storage& storage = program.storages[access.storage];
     if (storage.role != loop::Role::input) continue;
-    std::uint64_t all = 1;
-    for (const loop::IndexId index : access.indices) all *= values.extents.at(program.indices[index]);
-    loop::Entries& entries = values.inputs[storage.name];
-    for (std::uint64_t n = 0; n < all; ++n) {
-      std::vector<std::uint64_t> coordinates(access.indices.size());
-      std::uint64_t rest = n;
-      for (std::size_t level = coordinates.size(); level-- > 0;) {
-        const std::uint64_t extent = values.extents.at(program.indices[access.indices[level]]);
-        coordinates[level] = rest % extent;
-        rest /= extent;
-      }
-      if (!is_dense(storage.levels[0]) && coordinates[0] == 1) continue;
-      entries[coordinates] = static_cast<double>(random() % 9) - 4;
-    }
+    std::vector<std::uint64_t> of_levels;
+    for (const loop::IndexId index : access.indices) of_levels.push_back(values.extents.at(program.indices[index]));
+    loop::Entries& entries = values.inputs[storage.name] = test::random_entries(random, of_levels, 1);
+    if (!is_dense(storage.levels[0])) std::erase_if(entries, [](const auto& entry) { return entry.first[0] == 1; });
   }
   return values;
-}
-
-std::size_t count(const std::string& text, const std::string& what) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
-  return found;
 }
 
 std::optional<loop::DenseProduct> product_of(const loop::Program& program) {
@@ -138,7 +111,7 @@ std::optional<loop::DenseProduct> product_of(const loop::Program& program) {
   return loop::dense_product(program, *root, std::vector<std::uint32_t>(program.accesses.size(), 0));
 }
 
-bool is_product(const std::string& text) { return product_of(read_program(head + text)).has_value(); }
+bool is_product(const std::string& text) { return product_of(test::program_of(head + text)).has_value(); }
 
 }  // namespace
 
@@ -147,7 +120,7 @@ TEST_CASE("dense products of every extent, layout and machine compute what their
   REQUIRE_MESSAGE(jit.has_value(), jit.error().message);
   std::vector<Extents> drawn = {{1, 1, 1},    {0, 3, 2},  {5, 0, 9},    {70, 129, 3}, {24, 128, 32},
                                 {17, 257, 8}, {8, 4, 70}, {33, 16, 64}, {16, 40, 33}};
-  std::mt19937 random(static_cast<std::uint32_t>(test::draw()) + 5);
+  std::mt19937_64 random(static_cast<std::uint32_t>(test::draw()) + 5);
   while (drawn.size() < 26) {
     // Several blocks of terms, or rows and columns of several tiles: interpreting both takes long.
     const bool many_terms = random() % 3 == 0;
@@ -180,7 +153,7 @@ TEST_CASE("dense products of every extent, layout and machine compute what their
 TEST_CASE("an element is the same to the last bit whatever rows stand beside it") {
   const Expected<Jit> jit = Jit::create();
   REQUIRE_MESSAGE(jit.has_value(), jit.error().message);
-  std::mt19937 random(3);
+  std::mt19937_64 random(3);
   for (const std::string& product : {products[0], products[2], products[5]}) {
     const Extents extents{37, 140, 13};
     const loop::Program program = program_with(product, extents, true, "f64");
@@ -220,7 +193,7 @@ TEST_CASE("the loops of a product: rows, terms and columns in any order, and oth
 
 TEST_CASE("what is no product of two dense matrices alone is none") {
   const std::string loops = "  for i: locate A, insert C\n    for j: locate A, locate B\n      for k: locate B, insert C\n";
-  CHECK(is_product(filled(matrices, "SCALAR", "f64") + loops + "        C += A * B\n"));
+  CHECK(is_product(test::all_replaced(matrices, "SCALAR", "f64") + loops + "        C += A * B\n"));
   const auto with_inputs = [&](const std::string& a, const std::string& b, const std::string& c, const std::string& steps) {
     return is_product("  input A : f64 {" + a + "\n  input B : f64 {" + b + "\n  output C : f64 {" + c + "\n" + steps);
   };
@@ -245,16 +218,16 @@ TEST_CASE("a tile loads each vector of the right matrix once for all its rows, a
   const Expected<std::string> assembly = assembly_text(program_with(products[0], {64, 64, 64}, true, "f64"), test::host_with_bits(512), {});
   REQUIRE_MESSAGE(assembly.has_value(), assembly.error().message);
   // Two panels of four vectors, in one loop: tiles of six rows, and of two for the rest.
-  CHECK(count(*assembly, "vfmadd231pd") == 6 * 4 + 2 * 4);
-  CHECK(count(*assembly, "%zmm") < 350);
-  CHECK(count(*assembly, "64-byte Spill") == 0);
+  CHECK(test::count(*assembly, "vfmadd231pd") == 6 * 4 + 2 * 4);
+  CHECK(test::count(*assembly, "%zmm") < 350);
+  CHECK(test::count(*assembly, "64-byte Spill") == 0);
 }
 
 TEST_CASE("narrow products have tiles of more rows, wide ones panels of equal width") {
   const auto sums = [](std::uint64_t columns, unsigned bits) {
     const Expected<std::string> text = llvm_text(program_with(products[0], {64, 64, columns}, true, "f64"), test::host_with_bits(bits), {});
     REQUIRE_MESSAGE(text.has_value(), text.error().message);
-    return count(*text, "@llvm.fmuladd") - 1;  // the declaration
+    return test::count(*text, "@llvm.fmuladd") - 1;  // the declaration
   };
   CHECK(sums(8, 256) == 6 * 2 + 2 * 2);
   CHECK(sums(12, 256) == 4 * 3 + 2 * 3);

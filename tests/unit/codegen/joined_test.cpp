@@ -9,6 +9,8 @@
 #include "engine/codegen/structure.h"
 #include "tests/files/loop_case.h"
 #include "tests/unit/codegen/jit_run.h"
+#include "tests/unit/loop_programs.h"
+#include "tests/unit/replaced.h"
 #include "tests/unit/sanitized.h"
 #include "tests/unit/share.h"
 
@@ -17,14 +19,6 @@ namespace joined_test {
 using namespace weft;
 
 namespace {
-
-loop::Program program_of(const std::string& text) {
-  Expected<loop::Program> program = loop::parse(text);
-  REQUIRE_MESSAGE(program.has_value(), program.error().message, "\n", text);
-  const Expected<void> verified = loop::verify(*program);
-  REQUIRE_MESSAGE(verified.has_value(), verified.error().message, "\n", text);
-  return *program;
-}
 
 /// The last statement of a product of a tensor of four modes with three matrices: SCALAR is f32 or f64, facts stand at
 /// FACTS.
@@ -102,14 +96,8 @@ const std::vector<std::string> programs = {
     "  for s: locate Z\n    for t: locate Z @vector\n      x += Z\n",
 };
 
-std::string replaced(std::string text, const std::string& from, const std::string& to) {
-  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size()))
-    text.replace(at, from.size(), to);
-  return text;
-}
-
 std::string with_facts(const std::string& text, const std::string& facts, const std::string& scalar = "f64") {
-  return replaced(replaced(text, "FACTS", facts), "SCALAR", scalar);
+  return test::all_replaced(test::all_replaced(text, "FACTS", facts), "SCALAR", scalar);
 }
 
 /// Small integers; sparse tensors lack two of five, so that T has a row where S has none.
@@ -151,14 +139,8 @@ std::size_t most_joined(const loop::Program& program, const loop::Block& block) 
 
 /// How many loops are one, at most; 1: each vector loop is one of its own.
 std::size_t most_joined(const std::string& text) {
-  const loop::Program program = program_of(text);
+  const loop::Program program = test::program_of(text);
   return most_joined(program, program.body);
-}
-
-std::size_t count(const std::string& text, const std::string& what) {
-  std::size_t found = 0;
-  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++found;
-  return found;
 }
 
 /// How many of the loops over s and t are one, where the steps are these; A is the target.
@@ -245,7 +227,7 @@ TEST_CASE("joined loops compute and count what the loops one in the other do") {
           if (known_t) facts += "  fact extent(t) = " + std::to_string(t) + "\n";
           if (known_s && known_t && text.find("[r") != std::string::npos) facts += "  fact extent(r) = 2\n";
           const std::string written = with_facts(text, facts, turn % 3 == 0 ? "f32" : "f64");
-          const loop::Program program = program_of(written);
+          const loop::Program program = test::program_of(written);
           const loop::Interpretation values = values_for(program, s, t);
           const auto expected = loop::interpret(program, values);
           REQUIRE_MESSAGE(expected.has_value(), expected.error().message);
@@ -277,7 +259,7 @@ TEST_CASE("few elements are written out, many in blocks with the rest behind the
   const auto code = [](std::uint64_t s, std::uint64_t t) {
     const std::string facts =
         "  fact extent(s) = " + std::to_string(s) + "\n  fact extent(t) = " + std::to_string(t) + "\n";
-    const Expected<std::string> text = llvm_text(program_of(with_facts(update, facts)), test::host_with_bits(256),
+    const Expected<std::string> text = llvm_text(test::program_of(with_facts(update, facts)), test::host_with_bits(256),
                                                  {.checked = false, .strict_fp = false});
     REQUIRE_MESSAGE(text.has_value(), text.error().message);
     return *text;
@@ -285,11 +267,11 @@ TEST_CASE("few elements are written out, many in blocks with the rest behind the
   const std::string four = "call contract <4 x double> @llvm.fmuladd.v4f64";
   const std::string two = "call contract <2 x double> @llvm.fmuladd.v2f64";
   const std::string small = code(10, 10);
-  CHECK(count(small, four) == 25);
-  CHECK(count(small, two) == 0);
+  CHECK(test::count(small, four) == 25);
+  CHECK(test::count(small, two) == 0);
   const std::string large = code(25, 10);  // 15 blocks of 16, two vectors and a half
-  CHECK(count(large, four) == 4 + 2);
-  CHECK(count(large, two) == 1);
+  CHECK(test::count(large, four) == 4 + 2);
+  CHECK(test::count(large, two) == 1);
   CHECK(large.find("masked") == std::string::npos);
 }
 
@@ -300,7 +282,7 @@ TEST_CASE("a joined loop looks at the cancellation flag, and goes on behind a st
   constexpr std::uint64_t columns = 1027;
   static_assert(rows * columns > (1 << 20));
   for (const std::string facts : {"", "  fact extent(s) = 1025\n  fact extent(t) = 1027\n"}) {
-    const loop::Program program = program_of(
+    const loop::Program program = test::program_of(
         "program p\n  index i, s, t\n  input b : f32 {dense} access b[i]\n"
         "  output A : f32 {dense, dense, dense} access A[i,s,t]\n" +
         facts + "  for i: locate b, insert A\n    for s: insert A\n      for t: insert A @vector\n        A += b\n");

@@ -7,6 +7,8 @@
 #include "engine/loop/program.h"
 #include "tests/files/loop_case.h"
 #include "tests/unit/codegen/jit_run.h"
+#include "tests/unit/loop_programs.h"
+#include "tests/unit/replaced.h"
 #include "tests/unit/sanitized.h"
 
 namespace sparse_results_test {
@@ -16,28 +18,8 @@ using namespace weft;
 namespace {
 
 /// `KIND` stands for accumulator, hashed or bitmap.
-loop::Program program_of(std::string text, const std::string& kind) {
-  for (std::size_t at = text.find("KIND"); at != std::string::npos; at = text.find("KIND")) text.replace(at, 4, kind);
-  Expected<loop::Program> program = loop::parse(text);
-  REQUIRE_MESSAGE(program.has_value(), program.error().message);
-  const Expected<void> verified = loop::verify(*program);
-  REQUIRE_MESSAGE(verified.has_value(), verified.error().message);
-  return *program;
-}
-
-loop::Entries random_entries(std::mt19937_64& random, const std::vector<std::uint64_t>& extents, double fill) {
-  loop::Entries entries;
-  std::uint64_t all = 1;
-  for (const std::uint64_t extent : extents) all *= extent;
-  for (std::uint64_t n = 0; n < all; ++n) {
-    std::uint64_t rest = n;
-    std::vector<std::uint64_t> coordinates(extents.size());
-    for (std::size_t level = extents.size(); level-- > 0; rest /= extents[level])
-      coordinates[level] = rest % extents[level];
-    if (static_cast<double>(random() % 1000) < fill * 1000)
-      entries[coordinates] = static_cast<double>(random() % 9) - 4;
-  }
-  return entries;
+loop::Program program_with(const std::string& text, const std::string& kind) {
+  return test::program_of(test::all_replaced(text, "KIND", kind));
 }
 
 loop::Interpretation random_values(std::mt19937_64& random, const loop::Program& program, double fill) {
@@ -51,7 +33,7 @@ loop::Interpretation random_values(std::mt19937_64& random, const loop::Program&
     if (storage.role != loop::Role::input) continue;
     std::vector<std::uint64_t> extents;
     for (const loop::IndexId index : access.indices) extents.push_back(values.extents[program.indices[index]]);
-    values.inputs[storage.name] = random_entries(random, extents, fill);
+    values.inputs[storage.name] = test::random_entries(random, extents, fill);
   }
   return values;
 }
@@ -161,7 +143,7 @@ TEST_CASE("random tensors through every kind of workspace") {
           replace("drive w, drive M(merge)", "drive M, locate w");
         }
         INFO("seed ", seed, ", ", kind, ":\n", kept);
-        const loop::Program program = program_of(kept, kind);
+        const loop::Program program = program_with(kept, kind);
         const double fills[] = {0.05, 0.3, 0.9};
         check(*jit, program, random_values(random, program, fills[seed % 3]), random);
       }
@@ -172,13 +154,13 @@ TEST_CASE("a result that may not grow ends the kernel") {
   const Expected<Jit> jit = Jit::create();
   REQUIRE_MESSAGE(jit.has_value(), jit.error().message);
   std::mt19937_64 random(5);
-  const loop::Program program = program_of(programs[1], "accumulator");
+  const loop::Program program = program_with(programs[1], "accumulator");
   loop::Interpretation values = random_values(random, program, 0.9);
   for (const char* index : {"i", "k", "j", "l"}) values.extents[index] = 9;
   for (const loop::Access& access : program.accesses)
     if (program.storages[access.storage].role == loop::Role::input)
       values.inputs[program.storages[access.storage].name] =
-          random_entries(random, std::vector<std::uint64_t>(access.indices.size(), 9), 0.9);
+          test::random_entries(random, std::vector<std::uint64_t>(access.indices.size(), 9), 0.9);
   const Expected<ObjectCode> object = compile(program, host_target(), {});
   REQUIRE(object.has_value());
   const Expected<LoadedCode> code = jit->load(*object, "grows");

@@ -5,6 +5,7 @@
 
 #include "engine/codegen/structure.h"
 #include "tests/unit/codegen/jit_run.h"
+#include "tests/unit/loop_programs.h"
 
 namespace steady_rows_test {
 
@@ -13,7 +14,7 @@ using namespace weft;
 namespace {
 
 loop::Program sampled(unsigned rank) {
-  const auto program = loop::parse(R"(program sampled
+  return test::program_of(R"(program sampled
   index  i, j, r
   input  M : f64 {dense, compressed<32,32>}   access M[i,j]
   input  A : f64 {dense, dense}               access A[i,r]
@@ -25,10 +26,6 @@ loop::Program sampled(unsigned rank) {
       for r: locate A, locate B @vector
         P += M * A * B
 )");
-  REQUIRE_MESSAGE(program.has_value(), program.error().message);
-  const auto verified = loop::verify(*program);
-  REQUIRE_MESSAGE(verified.has_value(), verified.error().message);
-  return *program;
 }
 
 const loop::For& inner(const loop::Program& program) {

@@ -6,6 +6,7 @@
 #include "engine/codegen/signature.h"
 #include "engine/codegen/structure.h"
 #include "tests/unit/codegen/jit_run.h"
+#include "tests/unit/loop_programs.h"
 
 namespace tile_test {
 
@@ -14,7 +15,7 @@ using namespace weft;
 namespace {
 
 loop::Program blocked(unsigned rows, unsigned columns, unsigned width) {
-  const auto program = loop::parse(R"(program blocked
+  return test::program_of(R"(program blocked
   index  i, j, r, c, s
   input  B : f64 {dense, compressed<32,32>, dense, dense}   access B[i,j,r,c]
   input  X : f64 {dense, dense, dense}                      access X[j,c,s]
@@ -32,10 +33,6 @@ loop::Program blocked(unsigned rows, unsigned columns, unsigned width) {
         for s: locate t, insert Y @vector
           Y += t
 )");
-  REQUIRE_MESSAGE(program.has_value(), program.error().message);
-  const auto verified = loop::verify(*program);
-  REQUIRE_MESSAGE(verified.has_value(), verified.error().message);
-  return *program;
 }
 
 loop::StorageId tile_of(const loop::Program& program) {

@@ -18,51 +18,34 @@ namespace {
 
 struct Product {
   std::string expression;
-  std::string format;                ///< of T
-  std::vector<std::string> factors;  ///< indices of T, A, B, …
-  std::string result;
+  std::string format;  ///< of T
 };
 
 std::vector<Product> products() {
-  return {{"R(i,r,s) = T(i,j,k) * A(j,r) * B(k,s)", "sss:0,1,2", {"ijk", "jr", "ks"}, "irs"},
-          {"R(i,r,s) = T(i,j,k) * A(j,r) * B(k,s)", "dss:0,1,2", {"ijk", "jr", "ks"}, "irs"},
-          {"R(i,s,r) = T(i,j,k) * A(j,r) * B(s,k)", "duq:0,1,2:f32", {"ijk", "jr", "sk"}, "isr"},
-          {"R(j,r,s) = T(i,j,k) * A(i,r) * B(k,s)", "sss:1,0,2", {"ijk", "ir", "ks"}, "jrs"},
-          {"R(k,r,s) = T(i,j,k) * A(i,r) * B(j,s)", "sss:2,1,0", {"ijk", "ir", "js"}, "krs"},
-          {"R(r,s) = -2 * T(i,j) * A(i,r) * B(j,s)", "ss:0,1", {"ij", "ir", "js"}, "rs"},
-          {"R(i,r,s) = T(i,j) * A(j,r) * B(j,s)", "ds:0,1", {"ij", "jr", "js"}, "irs"},
-          {"R(i,r,s) = T(i,j) * A(j,r) * B(j,s) * A(j,r)", "ds:0,1", {"ij", "jr", "js", "jr"}, "irs"},
-          {"R(i,r,s,t) = T(i,j,k,l) * A(j,r) * B(k,s) * C(l,t)", "ssss:0,1,2,3", {"ijkl", "jr", "ks", "lt"}, "irst"}};
+  return {{"R(i,r,s) = T(i,j,k) * A(j,r) * B(k,s)", "sss:0,1,2"},
+          {"R(i,r,s) = T(i,j,k) * A(j,r) * B(k,s)", "dss:0,1,2"},
+          {"R(i,s,r) = T(i,j,k) * A(j,r) * B(s,k)", "duq:0,1,2:f32"},
+          {"R(j,r,s) = T(i,j,k) * A(i,r) * B(k,s)", "sss:1,0,2"},
+          {"R(k,r,s) = T(i,j,k) * A(i,r) * B(j,s)", "sss:2,1,0"},
+          {"R(r,s) = -2 * T(i,j) * A(i,r) * B(j,s)", "ss:0,1"},
+          {"R(i,r,s) = T(i,j) * A(j,r) * B(j,s)", "ds:0,1"},
+          {"R(i,r,s) = T(i,j) * A(j,r) * B(j,s) * A(j,r)", "ds:0,1"},
+          {"R(i,r,s,t) = T(i,j,k,l) * A(j,r) * B(k,s) * C(l,t)", "ssss:0,1,2,3"}};
 }
 
 RandomNetwork drawn_network(Dice& dice) {
   const Product product = dice.pick(products());
-  std::map<char, std::uint64_t> extents = {{'i', 2 + dice.below(4)}, {'j', 5 + dice.below(40)}, {'k', 4 + dice.below(9)}, {'l', 5}};
-  for (const char rank : std::string("rst"))
-    extents[rank] = std::vector<std::uint64_t>{1, 2, 5, 8, 11, 16, 21}[dice.below(product.result.size() > 3 ? 4 : 7)];
+  std::map<std::string, std::uint64_t> extents = {{"i", 2 + dice.below(4)}, {"j", 5 + dice.below(40)}, {"k", 4 + dice.below(9)}, {"l", 5}};
+  const bool is_large = product.expression.starts_with("R(i,r,s,t)");
+  for (const std::string rank : {"r", "s", "t"})
+    extents[rank] = std::vector<std::uint64_t>{1, 2, 5, 8, 11, 16, 21}[dice.below(is_large ? 4 : 7)];
   const std::uint64_t share = 8 + dice.below(70);
-  RandomNetwork made;
-  made.expression = product.expression;
-  made.coefficient = product.expression.find("-2") == std::string::npos ? 1 : -2;
-  for (const char index : product.result) made.result.emplace_back(1, index);
-  for (std::size_t factor = 0; factor < product.factors.size(); ++factor) {
-    const std::string& letters = product.factors[factor];
-    std::vector<std::string> indices;
-    for (const char index : letters) indices.emplace_back(1, index);
-    const bool again = factor == 3 && letters == product.factors[1];
-    made.factors.push_back({again ? 1 : made.operands.size(), indices});
-    if (again) continue;
-    const Format format = *parse_format(product.format);
-    RandomOperand operand{factor == 0 ? "T" : std::string(1, static_cast<char>('A' + factor - 1)), {}, format, true, {}};
-    if (factor > 0) {
-      operand.format = *parse_format(std::string(letters.size(), 'd'));
-      operand.format.scalar = format.scalar;
-    }
-    for (const char index : letters) operand.extents.push_back(extents[index]);
-    draw_entries(operand, factor == 0 ? share : 100, dice);
-    made.operands.push_back(operand);
-  }
-  return made;
+  const Format format = *parse_format(product.format);
+  return network_of(product.expression, [&](const std::string& name, const std::vector<std::string>& indices) {
+    RandomOperand operand = empty_operand(name, indices, extents, name == "T" ? format : dense_format(indices.size(), format.scalar));
+    draw_entries(operand, name == "T" ? share : 100, dice);
+    return operand;
+  });
 }
 
 bool has_batch(const loop::Block& block) {

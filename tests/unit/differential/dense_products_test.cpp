@@ -19,54 +19,40 @@ namespace {
 
 struct Product {
   std::string expression;
-  std::vector<std::string> factors;  ///< indices of A, B, C, …
-  std::string result;
   std::string sparse;  ///< format of A; empty: dense
 };
 
 std::vector<Product> products() {
-  return {{"R(i,k) = A(i,j) * B(j,k)", {"ij", "jk"}, "ik", ""},
-          {"R(i,k) = A(j,i) * B(j,k)", {"ji", "jk"}, "ik", ""},
-          {"R(i,k) = A(i,j) * B(k,j)", {"ij", "kj"}, "ik", ""},
-          {"R(k,i) = A(i,j) * B(j,k)", {"ij", "jk"}, "ki", ""},
-          {"R(i,k) = A(i,j) * B(j,k) * A(i,j)", {"ij", "jk", "ij"}, "ik", ""},
-          {"R(b,i,k) = -2 * A(b,i,j) * B(b,j,k)", {"bij", "bjk"}, "bik", ""},
-          {"R(i,b,k) = A(i,b,j) * B(j,k)", {"ibj", "jk"}, "ibk", ""},
-          {"R(i,b,k) = A(i,j) * B(j,b,k)", {"ij", "jbk"}, "ibk", ""},
-          {"R(i,k) = A(i,b,j) * B(b,j,k)", {"ibj", "bjk"}, "ik", ""},
-          {"R(i,l) = A(i,j) * B(j,k) * C(k,l)", {"ij", "jk", "kl"}, "il", ""},
-          {"R(i,k) = A(i,b) * B(b,j) * C(j,k)", {"ib", "bj", "jk"}, "ik", "ds:0,1"},
-          {"R(b,i,k) = A(b) * B(b,i,j) * C(j,k)", {"b", "bij", "jk"}, "bik", "s:0"}};
+  return {{"R(i,k) = A(i,j) * B(j,k)", ""},
+          {"R(i,k) = A(j,i) * B(j,k)", ""},
+          {"R(i,k) = A(i,j) * B(k,j)", ""},
+          {"R(k,i) = A(i,j) * B(j,k)", ""},
+          {"R(i,k) = A(i,j) * B(j,k) * A(i,j)", ""},
+          {"R(b,i,k) = -2 * A(b,i,j) * B(b,j,k)", ""},
+          {"R(i,b,k) = A(i,b,j) * B(j,k)", ""},
+          {"R(i,b,k) = A(i,j) * B(j,b,k)", ""},
+          {"R(i,k) = A(i,b,j) * B(b,j,k)", ""},
+          {"R(i,l) = A(i,j) * B(j,k) * C(k,l)", ""},
+          {"R(i,k) = A(i,b) * B(b,j) * C(j,k)", "ds:0,1"},
+          {"R(b,i,k) = A(b) * B(b,i,j) * C(j,k)", "s:0"}};
 }
 
 RandomNetwork drawn_network(Dice& dice) {
   const Product product = dice.pick(products());
-  const bool several = product.factors.size() > 2;
+  const bool several = product.expression.find(" C(") != std::string::npos;
   const auto extent = [&](std::uint64_t most) { return 1 + dice.below(dice.below(3) == 0 ? 4 * most : most); };
-  std::map<char, std::uint64_t> extents;
-  for (const char index : std::string("ijk")) extents[index] = extent(several ? 9 : 17);
-  for (const char index : std::string("bl")) extents[index] = 1 + dice.below(several ? 20 : 4);
+  std::map<std::string, std::uint64_t> extents;
+  for (const std::string index : {"i", "j", "k"}) extents[index] = extent(several ? 9 : 17);
+  for (const std::string index : {"b", "l"}) extents[index] = 1 + dice.below(several ? 20 : 4);
   const Scalar scalar = dice.below(3) == 0 ? Scalar::f32 : Scalar::f64;
-  RandomNetwork made;
-  made.expression = product.expression;
-  made.coefficient = product.expression.find("-2") == std::string::npos ? 1 : -2;
-  for (const char index : product.result) made.result.emplace_back(1, index);
-  for (std::size_t factor = 0; factor < product.factors.size(); ++factor) {
-    const std::string& letters = product.factors[factor];
-    std::vector<std::string> indices;
-    for (const char index : letters) indices.emplace_back(1, index);
-    const bool again = factor == 2 && letters == product.factors[0];
-    made.factors.push_back({again ? 0 : made.operands.size(), indices});
-    if (again) continue;
-    const bool sparse = factor == 0 && !product.sparse.empty();
-    RandomOperand operand{std::string(1, static_cast<char>('A' + factor)), {}, {}, true, {}};
-    operand.format = *parse_format(sparse ? product.sparse : std::string(letters.size(), 'd'));
-    operand.format.scalar = scalar;
-    for (const char index : letters) operand.extents.push_back(extents[index]);
+  return network_of(product.expression, [&](const std::string& name, const std::vector<std::string>& indices) {
+    const bool sparse = name == "A" && !product.sparse.empty();
+    Format format = sparse ? *parse_format(product.sparse) : dense_format(indices.size());
+    format.scalar = scalar;
+    RandomOperand operand = empty_operand(name, indices, extents, format);
     draw_entries(operand, sparse ? 40 : 100, dice);
-    made.operands.push_back(operand);
-  }
-  return made;
+    return operand;
+  });
 }
 
 /// Nests that are such a product, or hold one.

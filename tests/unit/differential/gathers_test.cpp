@@ -17,19 +17,17 @@ namespace {
 
 struct Product {
   std::string expression;
-  std::string format;                          ///< of T
-  std::vector<std::vector<std::string>> factors;  ///< indices of T, a, b, …
-  std::vector<std::string> result;
+  std::string format;  ///< of T
 };
 
 std::vector<Product> products() {
-  return {{"R(i) = T(i,j) * a(j)", "ds:0,1", {{"i", "j"}, {"j"}}, {"i"}},
-          {"R(i) = T(i,j) * a(j)", "ss:0,1", {{"i", "j"}, {"j"}}, {"i"}},
-          {"R() = T(i,j) * a(i) * b(j)", "ds:0,1", {{"i", "j"}, {"i"}, {"j"}}, {}},
-          {"R(j) = -2 * T(i,j) * a(i) * b(j)", "ds:1,0", {{"i", "j"}, {"i"}, {"j"}}, {"j"}},
-          {"R(i) = T(i,j) * T(i,j) * a(j) * b(j)", "ss:0,1", {{"i", "j"}, {"i", "j"}, {"j"}, {"j"}}, {"i"}},
-          {"R(k,i) = T(k,i,j) * a(j) * b(i,j)", "dss:0,1,2", {{"k", "i", "j"}, {"j"}, {"i", "j"}}, {"k", "i"}},
-          {"R(i) = T(i,j) * a(j)", "ds:0,1:f32", {{"i", "j"}, {"j"}}, {"i"}}};
+  return {{"R(i) = T(i,j) * a(j)", "ds:0,1"},
+          {"R(i) = T(i,j) * a(j)", "ss:0,1"},
+          {"R() = T(i,j) * a(i) * b(j)", "ds:0,1"},
+          {"R(j) = -2 * T(i,j) * a(i) * b(j)", "ds:1,0"},
+          {"R(i) = T(i,j) * T(i,j) * a(j) * b(j)", "ss:0,1"},
+          {"R(k,i) = T(k,i,j) * a(j) * b(i,j)", "dss:0,1,2"},
+          {"R(i) = T(i,j) * a(j)", "ds:0,1:f32"}};
 }
 
 /// Coordinates of the long index lie so far apart that vectors over it do not stay in the second cache.
@@ -52,26 +50,13 @@ RandomNetwork drawn_network(Dice& dice) {
   const Product product = dice.pick(products());
   std::map<std::string, std::uint64_t> extents = {{"i", 3 + dice.below(9)}, {"j", 40 + dice.below(60)}, {"k", 2}};
   if (product.format == "ds:1,0") std::swap(extents["i"], extents["j"]);
-  RandomNetwork made;
-  made.expression = product.expression;
-  made.result = product.result;
-  made.coefficient = product.expression.find("-2") == std::string::npos ? 1 : -2;
   const std::uint64_t share = 15 + dice.below(60);
-  for (std::size_t factor = 0; factor < product.factors.size(); ++factor) {
-    const bool again = factor > 0 && product.factors[factor] == product.factors[0];
-    made.factors.push_back({again ? 0 : made.operands.size(), product.factors[factor]});
-    if (again) continue;
-    const bool sparse = factor == 0;
-    const Format like_t = *parse_format(product.format);
-    RandomOperand operand{sparse ? "T" : std::string(1, static_cast<char>('a' + made.operands.size() - 1)), {}, like_t, true, {}};
-    for (const std::string& index : product.factors[factor]) operand.extents.push_back(extents[index]);
-    if (!sparse) {
-      operand.format = *parse_format(std::string(operand.extents.size(), 'd'));
-      operand.format.scalar = like_t.scalar;
-    }
-    draw_entries(operand, sparse ? share : 100, dice);
-    made.operands.push_back(operand);
-  }
+  const Format format = *parse_format(product.format);
+  RandomNetwork made = network_of(product.expression, [&](const std::string& name, const std::vector<std::string>& indices) {
+    RandomOperand operand = empty_operand(name, indices, extents, name == "T" ? format : dense_format(indices.size(), format.scalar));
+    draw_entries(operand, name == "T" ? share : 100, dice);
+    return operand;
+  });
   spread_out(made, product.format == "ds:1,0" ? "i" : "j");
   return made;
 }

@@ -20,8 +20,6 @@ namespace {
 struct Product {
   std::string expression;
   std::vector<std::string> formats;  ///< of T, one of them
-  std::vector<std::string> factors;  ///< indices of T, A, B, …
-  std::string result;
 };
 
 std::vector<Product> products() {
@@ -29,68 +27,52 @@ std::vector<Product> products() {
   const std::vector<std::string> thirds = {"sss:0,1,2", "dss:0,1,2", "uqq:0,1,2", "duq:0,1,2:f32", "sss:1,0,2", "suq:0,1,2", "dds:0,1,2"};
   const std::vector<std::string> fourths = {"ssss:0,1,2,3", "dsss:0,1,2,3:f32", "uqqq:0,1,2,3", "dsuq:0,1,2,3"};
   const std::vector<std::string> fifths = {"sssss:0,1,2,3,4", "dssuq:0,1,2,3,4", "uqqqq:0,1,2,3,4:f32"};
-  return {{"R(i) = T(i,j) * A(j)", matrices, {"ij", "j"}, "i"},
-          {"R(i) = -2 * T(i,j) * A(j)", matrices, {"ij", "j"}, "i"},
-          {"R(j) = T(i,j) * A(i)", matrices, {"ij", "i"}, "j"},
-          {"R() = T(i,j) * A(i) * B(j)", matrices, {"ij", "i", "j"}, ""},
-          {"R(i,r) = T(i,j) * A(j,r)", matrices, {"ij", "jr"}, "ir"},
-          {"R(r,i) = T(i,j) * A(j,r)", matrices, {"ij", "jr"}, "ri"},
-          {"R(i,r) = T(i,j,k) * A(j,r) * B(k,r)", thirds, {"ijk", "jr", "kr"}, "ir"},
-          {"R(j,r) = T(i,j,k) * A(i,r) * B(k,r)", thirds, {"ijk", "ir", "kr"}, "jr"},
-          {"R(k,r) = T(i,j,k) * A(i,r) * B(j,r)", thirds, {"ijk", "ir", "jr"}, "kr"},
-          {"R(i,r,s) = T(i,j,k) * A(j,r) * B(k,s)", thirds, {"ijk", "jr", "ks"}, "irs"},
-          {"R(i) = T(i,j,k) * T(i,j,k) * A(j)", thirds, {"ijk", "ijk", "j"}, "i"},
-          {"R(i,j) = T(i,j,k) * A(k)", thirds, {"ijk", "k"}, "ij"},
-          {"R(i,r) = T(i,j,k,l) * A(j,r) * B(k,r) * C(l,r)", fourths, {"ijkl", "jr", "kr", "lr"}, "ir"},
-          {"R(l,r) = T(i,j,k,l) * A(i,r) * B(j,r) * C(k,r)", fourths, {"ijkl", "ir", "jr", "kr"}, "lr"},
-          {"R(i,r) = T(i,j,k,l,m) * A(j,r) * B(k,r) * C(l,r) * D(m,r)", fifths, {"ijklm", "jr", "kr", "lr", "mr"}, "ir"},
-          {"R(i) = T(i,j,k,l,m) * A(k,m)", fifths, {"ijklm", "km"}, "i"}};
+  return {{"R(i) = T(i,j) * A(j)", matrices},
+          {"R(i) = -2 * T(i,j) * A(j)", matrices},
+          {"R(j) = T(i,j) * A(i)", matrices},
+          {"R() = T(i,j) * A(i) * B(j)", matrices},
+          {"R(i,r) = T(i,j) * A(j,r)", matrices},
+          {"R(r,i) = T(i,j) * A(j,r)", matrices},
+          {"R(i,r) = T(i,j,k) * A(j,r) * B(k,r)", thirds},
+          {"R(j,r) = T(i,j,k) * A(i,r) * B(k,r)", thirds},
+          {"R(k,r) = T(i,j,k) * A(i,r) * B(j,r)", thirds},
+          {"R(i,r,s) = T(i,j,k) * A(j,r) * B(k,s)", thirds},
+          {"R(i) = T(i,j,k) * T(i,j,k) * A(j)", thirds},
+          {"R(i,j) = T(i,j,k) * A(k)", thirds},
+          {"R(i,r) = T(i,j,k,l) * A(j,r) * B(k,r) * C(l,r)", fourths},
+          {"R(l,r) = T(i,j,k,l) * A(i,r) * B(j,r) * C(k,r)", fourths},
+          {"R(i,r) = T(i,j,k,l,m) * A(j,r) * B(k,r) * C(l,r) * D(m,r)", fifths},
+          {"R(i) = T(i,j,k,l,m) * A(k,m)", fifths}};
 }
 
 /// Values that cancel: sums of ±1 and ±2 are often 0.
 double cancelling(Dice& dice) { return std::vector<double>{-2, -1, -1, 1, 1, 2}[dice.below(6)]; }
 
+/// Nine of ten entries of one slice, few of the others; at times nearly all of that in one fiber.
+void draw_skewed(RandomOperand& operand, Dice& dice) {
+  const std::uint64_t heavy = dice.below(operand.extents[0]);
+  const std::uint64_t fiber = dice.below(operand.extents[1]);
+  const bool giant_fiber = dice.percent(30);
+  RandomOperand all{{}, operand.extents, {}, true, {}};
+  draw_entries(all, 100, dice);
+  for (const auto& [at, value] : all.entries) {
+    const bool light = at[0] != heavy || (giant_fiber && at[1] != fiber);
+    if (dice.percent(light ? 6 : 90)) operand.entries.push_back({at, cancelling(dice)});
+  }
+}
+
 RandomNetwork drawn_network(Dice& dice) {
   const Product product = dice.pick(products());
-  std::map<char, std::uint64_t> extents = {{'i', 1 + dice.below(9)}, {'j', 1 + dice.below(12)}, {'k', 1 + dice.below(9)},
-                                           {'l', 1 + dice.below(5)}, {'m', 1 + dice.below(4)},  {'r', 1 + dice.below(19)},
-                                           {'s', 1 + dice.below(5)}};
-  RandomNetwork made;
-  made.expression = product.expression;
-  made.coefficient = product.expression.find("-2") == std::string::npos ? 1 : -2;
-  for (const char index : product.result) made.result.emplace_back(1, index);
-  for (std::size_t factor = 0; factor < product.factors.size(); ++factor) {
-    const std::string& letters = product.factors[factor];
-    std::vector<std::string> indices;
-    for (const char index : letters) indices.emplace_back(1, index);
-    const bool again = factor == 1 && letters == product.factors[0];
-    made.factors.push_back({again ? 0 : made.operands.size(), indices});
-    if (again) continue;
-    const Format format = *parse_format(factor == 0 ? dice.pick(product.formats) : std::string(letters.size(), 'd'));
-    const std::string name = factor == 0 ? "T" : std::string(1, static_cast<char>('A' + made.operands.size() - 1));
-    RandomOperand operand{name, {}, format, true, {}};
-    if (factor > 0) operand.format.scalar = made.operands.front().format.scalar;
-    for (const char index : letters) operand.extents.push_back(extents[index]);
-    if (factor > 0) {
-      draw_entries(operand, 100, dice);
-    } else {
-      // Nine of ten entries of one slice, few of the others; at times nearly all of that in one fiber.
-      const std::uint64_t heavy = dice.below(operand.extents[0]);
-      const std::uint64_t fiber = dice.below(operand.extents[1]);
-      const bool giant_fiber = dice.percent(30);
-      std::uint64_t all = 1;
-      for (const std::uint64_t extent : operand.extents) all *= extent;
-      for (std::uint64_t n = 0; n < all; ++n) {
-        std::vector<std::uint64_t> at(operand.extents.size());
-        std::uint64_t rest = n;
-        for (std::size_t mode = at.size(); mode-- > 0; rest /= operand.extents[mode]) at[mode] = rest % operand.extents[mode];
-        const bool light = at[0] != heavy || (giant_fiber && at[1] != fiber);
-        if (dice.percent(light ? 6 : 90)) operand.entries.push_back({at, cancelling(dice)});
-      }
-    }
-    made.operands.push_back(operand);
-  }
-  return made;
+  std::map<std::string, std::uint64_t> extents = {{"i", 1 + dice.below(9)}, {"j", 1 + dice.below(12)}, {"k", 1 + dice.below(9)},
+                                                  {"l", 1 + dice.below(5)}, {"m", 1 + dice.below(4)},  {"r", 1 + dice.below(19)},
+                                                  {"s", 1 + dice.below(5)}};
+  const Format format = *parse_format(dice.pick(product.formats));
+  return network_of(product.expression, [&](const std::string& name, const std::vector<std::string>& indices) {
+    RandomOperand operand = empty_operand(name, indices, extents, name == "T" ? format : dense_format(indices.size(), format.scalar));
+    if (name == "T") draw_skewed(operand, dice);
+    else draw_entries(operand, 100, dice);
+    return operand;
+  });
 }
 
 /// Parts that the nests of a kernel are cut into.

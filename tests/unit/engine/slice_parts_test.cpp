@@ -4,6 +4,9 @@
 
 #include <numeric>
 
+#include "unit/loop_programs.h"
+#include "unit/replaced.h"
+
 namespace weft::slice_parts_test {
 namespace {
 
@@ -161,16 +164,8 @@ constexpr const char* spmm = R"(program A
 )";
 
 std::optional<SliceCut> cut_of(std::string text, const std::vector<std::pair<std::string, std::string>>& changes = {}) {
-  for (const auto& [from, to] : changes) {
-    const std::size_t place = text.find(from);
-    REQUIRE(place != std::string::npos);
-    text.replace(place, from.size(), to);
-  }
-  const auto program = loop::parse(text);
-  REQUIRE_MESSAGE(program, program.error().message);
-  const auto good = loop::verify(*program);
-  REQUIRE_MESSAGE(good, good.error().message);
-  return slice_cut(*program, 0);
+  for (const auto& [from, to] : changes) text = test::replaced(text, from, to);
+  return slice_cut(test::program_of(text), 0);
 }
 
 TEST_CASE("rows of an output are cut at the deepest level that is driven and has pos of its own") {
