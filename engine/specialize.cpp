@@ -140,21 +140,19 @@ Expected<Specialized> specialized(const Network& network, const Plan& plan, cons
   made.facts.place_bits.resize(plan.schedule.tensors.size());
   for (const PlacedValues& placed : placed_values(network, plan, operands, machine))
     if (placed.reads_through()) made.facts.place_bits[placed.tensor] = placed.place_bits;
-  if (grade == Specialization::generic) return made;
   for (std::size_t number = 0; number < plan.schedule.tensors.size(); ++number) {
     const ScheduledTensor& scheduled = plan.schedule.tensors[number];
     if (scheduled.role != TensorRole::operand) continue;
     const auto known = std::ranges::find(operands, scheduled.tensor, &OperandFacts::tensor);
+    // As quantised as the plan's: what decides here may not differ where plans do not.
+    if (known != operands.end()) made.facts.runs[number] = run_lengths(known->statistics, scheduled.format);
+    if (grade == Specialization::generic) continue;
     // Counts of what is stored in this order are exact; those of other orders are estimated.
     if (known != operands.end() && known->format.text() == scheduled.format.text() && !known->format.all_dense()) {
       const Statistics& statistics = known->counted ? known->counted->statistics : known->statistics;
       made.facts.full[number] = full_levels(statistics, scheduled.format, network.tensors[scheduled.tensor].extents);
     }
-    // As quantised as the plan's: what decides here may not differ where plans do not.
-    if (known != operands.end()) {
-      made.facts.runs[number] = run_lengths(known->statistics, scheduled.format);
-      made.facts.means[number] = fiber_means(known->statistics, scheduled.format);
-    }
+    if (known != operands.end()) made.facts.means[number] = fiber_means(known->statistics, scheduled.format);
     const auto tensor = tensors.find(network.tensors[scheduled.tensor].name);
     if (tensor != tensors.end() && tensor->second.format().text() == scheduled.format.text())
       made.facts.fibers[number] = short_fibers(tensor->second, resources.threads);

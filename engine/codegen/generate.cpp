@@ -134,7 +134,12 @@ void Generator::with(const loop::With& statement, const Scope& scope) {
 void Generator::in_blocks(const loop::With& statement, const Scope& scope) {
   const auto access = std::ranges::find(program_.accesses, statement.workspace, &loop::Access::storage);
   const loop::IndexId index = access->indices[0];
-  const std::uint64_t extent = *known_extent(program_, index);
+  const std::optional<std::uint64_t> known = known_extent(program_, index);
+  if (!known) {
+    in_windows(statement, scope);
+    return;
+  }
+  const std::uint64_t extent = *known;
   const std::uint64_t rows = 1 + uses(statement.body).workspaces.size();
   const std::uint64_t most = std::max<std::uint64_t>(register_elements / rows / lanes_, 1) * lanes_;
   const std::uint64_t blocks = (extent + most - 1) / most;
@@ -142,14 +147,37 @@ void Generator::in_blocks(const loop::With& statement, const Scope& scope) {
   const Slot begin = emit_->slot(emit_->constant(0));
   emit_->while_loop([&] { return emit_->ir().CreateICmpULE(emit_->get(begin), emit_->constant(extent - block)); },
                     [&] {
-                      window_ = Window{index, emit_->get(begin), block};
+                      window_ = Window{index, emit_->get(begin), block, emit_->constant(block), {}};
                       live(statement, scope);
                       emit_->set(begin, emit_->add(emit_->get(begin), emit_->constant(block)));
                     });
   if (extent % block > 0) {
-    window_ = Window{index, emit_->constant(extent / block * block), extent % block};
+    window_ = Window{index, emit_->constant(extent / block * block), extent % block, emit_->constant(extent % block), {}};
     live(statement, scope);
   }
+  window_.reset();
+}
+
+/// The same of an extent that is not known: windows of four vectors, or of fewer where several rows have to fit, the last of them masked.
+/// The first one runs for an empty row too, since what else stands inside is counted there.
+void Generator::in_windows(const loop::With& statement, const Scope& scope) {
+  const loop::IndexId index = std::ranges::find(program_.accesses, statement.workspace, &loop::Access::storage)->indices[0];
+  const std::uint64_t rows = 1 + uses(statement.body).workspaces.size();
+  const std::uint64_t most = std::clamp<std::uint64_t>(row_registers(vector_bits_) / rows, 1, window_vectors) * lanes_;
+  llvm::Value* extent = extents_[index];
+  const Slot begin = emit_->slot(emit_->constant(0));
+  const auto goes_on = [&] {
+    llvm::Value* now = emit_->get(begin);
+    llvm::IRBuilder<>& ir = emit_->ir();
+    return ir.CreateOr(ir.CreateICmpEQ(now, emit_->constant(0)), ir.CreateICmpULT(now, extent));
+  };
+  emit_->while_loop(goes_on, [&] {
+    llvm::Value* now = emit_->get(begin);
+    llvm::Value* elements = emit_->minimum(emit_->ir().CreateSub(extent, now), emit_->constant(most));
+    window_ = Window{index, now, most, elements, window_masks(most, elements)};
+    live(statement, scope);
+    emit_->set(begin, emit_->add(emit_->get(begin), emit_->constant(most)));
+  });
   window_.reset();
 }
 

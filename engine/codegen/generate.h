@@ -77,17 +77,24 @@ class Generator {
   void statement(const loop::Statement& statement, const Scope& scope);
   void with(const loop::With& statement, const Scope& scope);
   void in_blocks(const loop::With& statement, const Scope& scope);
+  void in_windows(const loop::With& statement, const Scope& scope);
   void live(const loop::With& statement, const Scope& scope);
-  /// A part of the range of an index, to which vector loops over it keep while it is set.
+  /// A part of the range of an index, to which vector loops over it keep while it is set: so many elements, or as many as are left of an
+  /// extent that is not known, where each vector has a mask.
   struct Window {
     loop::IndexId index = 0;
     llvm::Value* begin = nullptr;
-    std::uint64_t elements = 0;
+    std::uint64_t most = 0;
+    llvm::Value* elements = nullptr;
+    std::vector<Slot> masks;
   };
-  bool is_windowed(const JoinedLoops& loops) const { return window_ && loops.size() == 1 && loops[0]->index == window_->index; }
-  std::uint64_t row_elements(loop::IndexId index) const {
-    return window_ && window_->index == index ? window_->elements : *known_extent(program_, index);
-  }
+  bool has_mask_registers() const { return vector_bits_ >= 512; }
+  bool is_windowed(loop::IndexId index) const { return window_ && window_->index == index; }
+  bool is_windowed(const JoinedLoops& loops) const { return loops.size() == 1 && is_windowed(loops[0]->index); }
+  std::vector<Slot> window_masks(std::uint64_t most, llvm::Value* elements);
+  std::vector<Piece> window_pieces();
+  /// Vectors of a row of an index whose rows are in registers.
+  std::size_t row_vectors(loop::IndexId index);
   void accumulate(const loop::Accumulate& sum, const Scope& scope);
   void add_product(const loop::Accumulate& sum, const Scope& scope);
   /// Binds the steps one after the other and goes on, once per path on which all are found. Fingers: by step, may be

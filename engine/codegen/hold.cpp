@@ -93,9 +93,9 @@ void Generator::load_steady_rows(const loop::For& each, Scope& scope) {
   for (const loop::StorageId workspace : uses(each.body).workspaces) {
     if (!in_registers(program_, workspace) || program_.storages[workspace].levels.empty()) continue;
     const auto access = std::ranges::find(program_.accesses, workspace, &loop::Access::storage);
-    taken += pieces(*known_extent(program_, access->indices[0])).size();
+    taken += row_vectors(access->indices[0]);
   }
-  const std::size_t most = vector_bits_ >= 512 ? 16 : 8;
+  const std::size_t most = row_registers(vector_bits_);
   for (const auto& [access, index] : steady) {
     if (!scope.rows[access].empty()) continue;
     const std::vector<Piece> parts = pieces(*known_extent(program_, index));

@@ -471,7 +471,7 @@ void Generator::prefetch_level(const loop::For& each, const Driver& driver, llvm
     }
     if (window_ && below < factor.levels.size() && access.indices.back() == window_->index) {
       row = emit_->add(row, window_->begin);
-      bytes = std::min(bytes, window_->elements * value_bytes);
+      bytes = std::min(bytes, window_->most * value_bytes);
     }
     touch(emit_->address(factor.type, factor.values, row), bytes, written);
   }

@@ -386,7 +386,8 @@ bool is_blocked_row(const Program& program, loop::StorageId storage) {
   if (live == nullptr || row.levels.size() != 1 || !is_dense(row.levels[0])) return false;
   const loop::IndexId index = std::ranges::find(program.accesses, storage, &loop::Access::storage)->indices[0];
   const std::optional<std::uint64_t> extent = known_extent(program, index);
-  return extent && *extent > register_elements && *extent <= blocked_elements && runs_in_parts(program, live->body, index);
+  const bool suits = !extent || (*extent > register_elements && *extent <= blocked_elements);
+  return suits && runs_in_parts(program, live->body, index);
 }
 
 bool is_written_out(const Program& program, const For& each) {

@@ -23,6 +23,11 @@ constexpr std::uint64_t written_parts = 64;
 /// Of a row that is gone through in blocks: of longer ones the parts that a block takes of other rows come too far apart.
 constexpr std::uint64_t blocked_elements = 512;
 
+/// Of a row whose extent is not known: so many vectors at a time.
+constexpr std::uint64_t window_vectors = 4;
+/// Vectors of rows in windows that are in registers together at most, which leaves some for what is added to them.
+constexpr std::uint64_t row_registers(unsigned vector_bits) { return vector_bits >= 512 ? 16 : 8; }
+
 /// How many levels of each access are bound at some point of a Program.
 using Depths = std::vector<std::uint32_t>;
 
@@ -53,8 +58,8 @@ bool is_written_out(const loop::Program& program, const loop::For& each);
 /// The workspace needs no memory: it is a scalar, one row of small known extent touched by vector loops only, several such rows, one for
 /// each iteration of loops that are written out, or a longer row that is gone through in blocks.
 bool in_registers(const loop::Program& program, loop::StorageId storage);
-/// One row that is longer than the registers, of which blocks are: all that stands in its `with` is added in vector loops over its index,
-/// so that the `with` may run once for each block of it.
+/// One row that is longer than the registers, or of an extent that is not known, of which blocks are in registers: all that stands in its
+/// `with` is added in vector loops over its index, so that the `with` may run once for each block of it.
 bool is_blocked_row(const loop::Program& program, loop::StorageId storage);
 /// Several rows of that kind.
 bool is_register_tile(const loop::Program& program, loop::StorageId storage);

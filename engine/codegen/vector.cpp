@@ -46,7 +46,7 @@ std::vector<Piece> Generator::pieces(std::uint64_t extent, std::uint64_t first) 
   for (; extent - offset >= lanes_; offset += lanes_) result.push_back({emit_->constant(offset), lanes_, nullptr});
   while (offset < extent) {
     const std::uint64_t left = extent - offset;
-    if (vector_bits_ >= 512) {  // a masked vector costs no more than a narrower one
+    if (has_mask_registers()) {  // a masked vector costs no more than a narrower one
       const auto lanes = static_cast<unsigned>(std::bit_ceil(left));
       std::vector<llvm::Constant*> active;
       for (unsigned lane = 0; lane < lanes; ++lane) active.push_back(emit_->ir().getInt1(lane < left));
@@ -60,11 +60,45 @@ std::vector<Piece> Generator::pieces(std::uint64_t extent, std::uint64_t first) 
   return result;
 }
 
+/// Which lanes of a window are in the row, as words of the elements' width whose sign tells: with masks of bits that live from one block
+/// to the next AVX2 would widen them for each load.
+std::vector<Slot> Generator::window_masks(std::uint64_t most, llvm::Value* elements) {
+  llvm::IRBuilder<>& ir = emit_->ir();
+  llvm::Type* word = ir.getIntNTy(vector_bits_ / lanes_);
+  llvm::Value* left = ir.CreateVectorSplat(lanes_, ir.CreateTrunc(elements, word));
+  std::vector<Slot> masks;
+  for (std::uint64_t first = 0; first < most; first += lanes_) {
+    std::vector<llvm::Constant*> numbers;
+    for (unsigned lane = 0; lane < lanes_; ++lane) numbers.push_back(llvm::ConstantInt::get(word, first + lane));
+    llvm::Value* inside = ir.CreateICmpULT(llvm::ConstantVector::get(numbers), left);
+    masks.push_back(emit_->slot(has_mask_registers() ? inside : ir.CreateSExt(inside, left->getType())));
+  }
+  return masks;
+}
+
+/// The vectors of the window that is set.
+std::vector<Piece> Generator::window_pieces() {
+  if (window_->masks.empty()) return pieces(window_->most);
+  std::vector<Piece> parts;
+  for (std::size_t n = 0; n < window_->masks.size(); ++n) {
+    llvm::Value* mask = emit_->get(window_->masks[n]);
+    if (!has_mask_registers()) mask = emit_->ir().CreateICmpSLT(mask, llvm::Constant::getNullValue(mask->getType()));
+    parts.push_back({emit_->constant(n * lanes_), lanes_, mask});
+  }
+  return parts;
+}
+
+std::size_t Generator::row_vectors(loop::IndexId index) {
+  if (is_windowed(index)) return window_->masks.empty() ? pieces(window_->most).size() : window_->masks.size();
+  const std::optional<std::uint64_t> known = known_extent(program_, index);
+  return known ? pieces(*known).size() : window_vectors;
+}
+
 /// A row over the last index, for each combination of the others, the last of which runs fastest.
 std::vector<Slot> Generator::rows_of_zeros(const StorageCode& storage, std::span<const loop::IndexId> indices) {
   std::uint64_t count = 1;
   for (const loop::IndexId index : indices.first(indices.size() - 1)) count *= *known_extent(program_, index);
-  const std::vector<Piece> parts = pieces(row_elements(indices.back()));
+  const std::vector<Piece> parts = is_windowed(indices.back()) ? window_pieces() : pieces(*known_extent(program_, indices.back()));
   std::vector<Slot> rows;
   for (std::uint64_t n = 0; n < count; ++n)
     for (const Piece& piece : parts)
@@ -302,10 +336,10 @@ void Generator::vector_loop(const JoinedLoops& loops, const Scope& outer, bool c
   Scope scope = outer;
   llvm::Value* extent = emit_->constant(1);
   for (const loop::For* joined : loops) {
-    extent = emit_->mul(extent, is_windowed(loops) ? emit_->constant(window_->elements) : extents_[joined->index]);
+    extent = emit_->mul(extent, is_windowed(loops) ? window_->elements : extents_[joined->index]);
     if (!cut) count(*joined, extent);
   }
-  const std::optional<std::uint64_t> known = cut ? std::nullopt : is_windowed(loops) ? window_->elements : known_elements(program_, loops);
+  const std::optional<std::uint64_t> known = cut ? std::nullopt : is_windowed(loops) ? window_->most : known_elements(program_, loops);
   const bool unrolled = !cut && (is_windowed(loops) || is_unrolled(program_, loops));
   const std::uint64_t block = vectors_per_block * lanes_;
   std::vector<Lanes> lanes(program_.accesses.size());
@@ -346,7 +380,7 @@ void Generator::vector_loop(const JoinedLoops& loops, const Scope& outer, bool c
     // What is written out: everything, or what is left behind the blocks.
     const unsigned in_blocks = unrolled ? 0 : vectors_per_block;
     const std::uint64_t written_from = known && !unrolled ? *known - *known % block : 0;
-    const std::vector<Piece> parts = known ? pieces(*known, written_from) : std::vector<Piece>{};
+    const std::vector<Piece> parts = is_windowed(loops) ? window_pieces() : known ? pieces(*known, written_from) : std::vector<Piece>{};
     for (VectorSum& sum : sums) {
       if (!sum.reduces) continue;
       if (emit_->strict()) {

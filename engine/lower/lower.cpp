@@ -68,8 +68,7 @@ LoweredNest lowered_with_rows(const Nest& nest, const Network& network, const st
 }
 
 /// The fewest facts with which the program is proven correct: none, finite values, or extents too.
-LoweredNest lowered_generic(const Nest& nest, const Network& network, const std::vector<bool>& finite) {
-  LoweredNest all = lowered(nest, network, finite);
+LoweredNest with_fewest_facts(const LoweredNest& all) {
   LoweredNest fewer = all;
   const auto keep = [&](const auto& wanted) {
     fewer.program.facts.clear();
@@ -82,6 +81,13 @@ LoweredNest lowered_generic(const Nest& nest, const Network& network, const std:
   if (keep(of_output)) return fewer;
   if (keep([](const loop::Fact& fact) { return !std::holds_alternative<loop::ExtentFact>(fact); })) return fewer;
   return all;
+}
+
+/// Rows in windows need no fact, but that a row is added whole may need some (lowered_with_rows): then there are none.
+LoweredNest lowered_generic(const Nest& nest, const Network& network, const std::vector<bool>& finite) {
+  LoweredNest plain = with_fewest_facts(lowered(nest, network, finite));
+  LoweredNest rows = with_fewest_facts(lowered(with_windowed_rows(nest), network, finite));
+  return rows.program.facts.size() <= plain.program.facts.size() && loop::verify(rows.program) ? rows : plain;
 }
 
 void add_full_levels(LoweredNest& nest, const std::vector<std::vector<bool>>& full) {
@@ -127,7 +133,7 @@ void add_patterns(LoweredNest& nest, const Network& network, const std::vector<s
 
 LoweredNest specialized(const Nest& given, const Network& network, const std::vector<bool>& finite,
                         const LoweringFacts& more) {
-  if (more.grade == Specialization::generic) return lowered_generic(given, network, finite);
+  if (more.grade == Specialization::generic) return lowered_generic(with_flat_walks(given, more.runs), network, finite);
   const Nest nest = with_gathers(with_flat_walks(given, more.runs), network, more.means);
   LoweredNest result = lowered_with_rows(nest, network, finite);
   // A full level is no driver to the rule of presence, so that one more fact may prove less.

@@ -17,6 +17,9 @@ constexpr std::uint64_t register_bytes = 1024;
 /// Rows that do not fit are gone through in blocks, up to so many elements (as codegen's structure.h has it).
 constexpr std::uint64_t blocked_elements = 512;
 
+/// Rows of unknown extents, each of which takes a window of registers.
+constexpr std::ptrdiff_t windowed_rows = 3;
+
 std::uint64_t row_bytes(const Network& network, IndexId index, Scalar scalar) {
   const std::uint64_t extent = network.indices[index].extent;
   return extent > register_bytes ? register_bytes + 1 : extent * scalar_bytes(scalar);
@@ -141,11 +144,23 @@ std::optional<std::size_t> flat_walk_of(const Nest& nest, std::size_t number) {
   return std::nullopt;
 }
 
+/// The statement adds a vector in a loop of its own, over dense levels, below two loops and more.
+bool adds_vector(const Nest& nest, std::size_t number) {
+  const NestStatement& statement = nest.statements[number];
+  return statement.vector && statement.loops.size() >= 3 && statement.loops.back() == *statement.vector &&
+         shared_depth(nest, number) < statement.loops.size() && is_dense_inside(nest, statement, *statement.vector);
+}
+
+/// Nothing stands between the loops of a flat walk.
+bool is_inside_flat_walk(const Nest& nest, std::size_t number, std::size_t depth) {
+  const auto flat = flat_walk_of(nest, number);
+  return flat && depth > *flat;
+}
+
 /// What the statement is to sum in registers, if anything.
 std::optional<SummedRows> wanted_rows(const Nest& nest, const Network& network, std::size_t number) {
   const NestStatement& statement = nest.statements[number];
-  if (!statement.vector || statement.loops.size() < 3 || statement.loops.back() != *statement.vector) return std::nullopt;
-  if (shared_depth(nest, number) == statement.loops.size() || !is_dense_inside(nest, statement, *statement.vector)) return std::nullopt;
+  if (!adds_vector(nest, number)) return std::nullopt;
   std::optional<SummedRows> rows;
   if (!has(statement.target, *statement.vector)) {
     rows = partial_sums(nest, network, number);
@@ -153,9 +168,20 @@ std::optional<SummedRows> wanted_rows(const Nest& nest, const Network& network, 
     rows = summed_rows(nest, network, number);
     if (rows->depth + 1 == statement.loops.size()) rows.reset();
   }
-  const auto flat = flat_walk_of(nest, number);
-  if (rows && flat && rows->depth > *flat) rows.reset();  // nothing stands between the loops of a flat walk
+  if (rows && is_inside_flat_walk(nest, number, rows->depth)) rows.reset();
   return rows;
+}
+
+/// All statements that share the loop at `depth` with this one add vectors over its index, in loops of their own.
+bool adds_vectors_alone(const Nest& nest, std::size_t number, std::size_t depth) {
+  std::size_t first = number;
+  while (nest.statements[first].fused > depth) --first;
+  const std::size_t last = last_sharer(nest.statements, first, depth);
+  for (std::size_t other = first; other <= last; ++other) {
+    const NestStatement& statement = nest.statements[other];
+    if (statement.vector != nest.statements[number].vector || statement.loops.back() != *statement.vector || statement.drained) return false;
+  }
+  return true;
 }
 
 std::string row_name(const Nest& nest, const std::string& target) {
@@ -205,6 +231,22 @@ Nest with_register_rows(Nest nest, const Network& network) {
     if (in_rows + more > register_bytes) continue;
     in_rows += more;
     give_row(nest, number, *rows);
+  }
+  return nest;
+}
+
+Nest with_windowed_rows(Nest nest) {
+  auto rows = std::ranges::count_if(nest.statements, [&](const NestStatement& statement) {
+    return statement.vector && is_row_workspace(nest, statement.target, *statement.vector);
+  });
+  for (std::size_t number = 0; number < nest.statements.size() && rows < windowed_rows; ++number) {
+    const NestStatement& statement = nest.statements[number];
+    if (!adds_vector(nest, number) || !has(statement.target, *statement.vector) || is_row_workspace(nest, statement.target, *statement.vector))
+      continue;
+    const std::size_t depth = first_reduction(statement);
+    if (depth + 1 == statement.loops.size() || is_inside_flat_walk(nest, number, depth) || !adds_vectors_alone(nest, number, depth)) continue;
+    give_row(nest, number, {depth, {*statement.vector}});
+    ++rows;
   }
   return nest;
 }

@@ -11,4 +11,7 @@ namespace weft {
 /// Only while all such rows of the nest fit into the registers together.
 Nest with_register_rows(Nest nest, const Network& network);
 
+/// The same whatever the extents: rows of which code generation keeps a window in registers. Tiles and sums of whole vectors need extents.
+Nest with_windowed_rows(Nest nest);
+
 }  // namespace weft

@@ -18,7 +18,7 @@ TEST_CASE("a word for everything a kernel reads, and nothing else") {
       "  for i: drive T, drive K, insert A\n"
       "    with x[r] : f64 {dense}\n"
       "      for j: drive T, drive K, locate B\n"
-      "        for r: locate B, insert x   @vector\n"
+      "        for r: locate B, insert x\n"
       "          x += c1 * T * K * B\n"
       "      for r: locate x, insert A     @vector\n"
       "        A += c0 * x\n");
@@ -35,6 +35,10 @@ TEST_CASE("a word for everything a kernel reads, and nothing else") {
 
   loop::Program known = *program;
   known.facts.emplace_back(loop::ExtentFact{2, 16});
+  CHECK(signature(known).words.size() == words.words.size() - 1);
+  auto& rows = std::get<loop::With>(std::get<loop::For>(known.body.front().node).body.front().node).body;
+  auto& terms = std::get<loop::For>(rows.front().node).body;
+  std::get<loop::For>(terms.front().node).marks.vector = true;
   CHECK(signature(known).scratch.empty());  // the workspace is in registers now
   CHECK(signature(known).words.size() == words.words.size() - 2);
 }
