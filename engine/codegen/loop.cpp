@@ -428,12 +428,14 @@ void Generator::prefetch_level(const loop::For& each, const Driver& driver, llvm
     llvm::Value* ahead = emit_->minimum(emit_->add(position, emit_->constant(distance)), last);
     return emit_->widen(coordinate_at(*emit_, storage, driven, ahead));
   };
-  const auto touch = [&](llvm::Value* first, std::uint64_t bytes, bool written = false) {
+  // Lines behind `end`, where a row may be shorter, are the last one again.
+  const auto touch = [&](llvm::Value* first, std::uint64_t bytes, bool written = false, llvm::Value* end = nullptr) {
     llvm::IRBuilder<>& ir = emit_->ir();
-    for (std::uint64_t offset = 0; offset < bytes; offset += line_bytes)
+    for (std::uint64_t line = 0; line < bytes; line += line_bytes) {
+      llvm::Value* offset = end && line > 0 ? emit_->minimum(emit_->constant(line), end) : emit_->constant(line);
       ir.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir.getPtrTy()},
-                         {emit_->address(ir.getInt8Ty(), first, emit_->constant(offset)), ir.getInt32(written ? 1 : 0),
-                          ir.getInt32(3), ir.getInt32(1)});
+                         {emit_->address(ir.getInt8Ty(), first, offset), ir.getInt32(written ? 1 : 0), ir.getInt32(3), ir.getInt32(1)});
+    }
   };
   llvm::Value* coordinate = coordinate_ahead(each.marks.prefetch);
   llvm::Value* further_coordinate = nullptr;
@@ -469,11 +471,14 @@ void Generator::prefetch_level(const loop::For& each, const Driver& driver, llvm
       bytes =
           std::min(bytes * known_extent(program_, access.indices[level]).value_or(1), line_bytes * prefetched_lines);
     }
+    llvm::Value* end = nullptr;
     if (window_ && below < factor.levels.size() && access.indices.back() == window_->index) {
       row = emit_->add(row, window_->begin);
-      bytes = std::min(bytes, window_->most * value_bytes);
+      const bool open = !window_->masks.empty();
+      bytes = open ? window_->most * value_bytes : std::min(bytes, window_->most * value_bytes);
+      if (open) end = emit_->sub(emit_->mul(window_->elements, emit_->constant(value_bytes)), emit_->constant(1));
     }
-    touch(emit_->address(factor.type, factor.values, row), bytes, written);
+    touch(emit_->address(factor.type, factor.values, row), bytes, written, end);
   }
 }
 
