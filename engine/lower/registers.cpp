@@ -179,7 +179,8 @@ bool adds_vectors_alone(const Nest& nest, std::size_t number, std::size_t depth)
   const std::size_t last = last_sharer(nest.statements, first, depth);
   for (std::size_t other = first; other <= last; ++other) {
     const NestStatement& statement = nest.statements[other];
-    if (statement.vector != nest.statements[number].vector || statement.loops.back() != *statement.vector || statement.drained) return false;
+    const bool adds = statement.vector == nest.statements[number].vector && statement.loops.back() == *statement.vector;
+    if (!adds || statement.drained) return false;
   }
   return true;
 }
@@ -241,10 +242,10 @@ Nest with_windowed_rows(Nest nest) {
   });
   for (std::size_t number = 0; number < nest.statements.size() && rows < windowed_rows; ++number) {
     const NestStatement& statement = nest.statements[number];
-    if (!adds_vector(nest, number) || !has(statement.target, *statement.vector) || is_row_workspace(nest, statement.target, *statement.vector))
-      continue;
+    if (!adds_vector(nest, number) || !has(statement.target, *statement.vector)) continue;
     const std::size_t depth = first_reduction(statement);
-    if (depth + 1 == statement.loops.size() || is_inside_flat_walk(nest, number, depth) || !adds_vectors_alone(nest, number, depth)) continue;
+    if (depth + 1 == statement.loops.size() || is_row_workspace(nest, statement.target, *statement.vector)) continue;
+    if (is_inside_flat_walk(nest, number, depth) || !adds_vectors_alone(nest, number, depth)) continue;
     give_row(nest, number, {depth, {*statement.vector}});
     ++rows;
   }

@@ -144,6 +144,31 @@ TEST_CASE("only as many rows as registers hold") {
   CHECK(defect(mttkrp(65)) == "");
 }
 
+TEST_CASE("where extents are not to be known rows are those of windows, three at most") {
+  const auto windows_of = [](const Case& given) {
+    const auto schedule = schedule_of(given);
+    REQUIRE_MESSAGE(schedule, schedule.error().message);
+    const auto read = nests(*schedule, network_of(given));
+    REQUIRE_MESSAGE(read, read.error().message);
+    return with_windowed_rows(read->back());
+  };
+  for (const std::uint64_t columns : {std::uint64_t{1}, std::uint64_t{32}, std::uint64_t{1} << 61}) {
+    const Nest nest = windows_of(spmm(columns));
+    REQUIRE(nest.statements.size() == 2);
+    CHECK(nest.statements[1].loops == std::vector<IndexId>{0, 2});
+    CHECK(nest.statements[1].fused == 1);
+  }
+  // A sum over all of the row, which shares the loop over k, is added to in between.
+  const Case beside{{{'i', 3}, {'k', 4}, {'r', 8}, {'c', 5}},
+                    "C ir",
+                    {"A ik", "B kr", "D kc"},
+                    "  layout A ss:0,1 f64\n  layout B dd:0,1 f64\n  layout D ds:0,1 f64\n  intermediate t[i,k] dd:0,1 f64\n"
+                    "  result C dd:0,1 f64\n  t[i,k] += A[i,k] * D[k,c]   loops i,k,c\n"
+                    "  C[i,r] += t[i,k] * B[k,r]   loops i,k,r   fused 2   vector r\n"};
+  CHECK(windows_of(beside).statements.size() == 2);
+  CHECK(rows_of(beside).statements.size() == 3);
+}
+
 TEST_CASE("no row where nothing would be kept") {
   auto statements = [](const std::string& layout_of_b, const std::string& statement) {
     Case given = spmm(8);
