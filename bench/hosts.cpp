@@ -1,4 +1,6 @@
 // What a host pays around a kernel in a loop: compiling what is known, sessions, rebinding, new values.
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -216,6 +218,26 @@ Expected<void> short_vector(unsigned threads, Errors& errors) {
   return errors.first();
 }
 
+/// Values of a host that asks the system for large pages, as numpy does for arrays of 4 MB and more.
+class LargePages {
+ public:
+  explicit LargePages(std::size_t elements) : elements_(elements) {
+    constexpr std::size_t page = 2 << 20;
+    const std::size_t bytes = (elements * sizeof(double) + page - 1) / page * page;
+    memory_.reset(static_cast<double*>(std::aligned_alloc(page, bytes)));
+    (void)::madvise(memory_.get(), bytes, MADV_HUGEPAGE);
+    std::ranges::fill(values(), 1);
+  }
+  std::span<double> values() { return {memory_.get(), elements_}; }
+
+ private:
+  struct Free {
+    void operator()(double* memory) const { std::free(memory); }
+  };
+  std::size_t elements_;
+  std::unique_ptr<double, Free> memory_;
+};
+
 /// A tensor of a million entries in another layout than the kernel reads.
 Expected<void> converted_layout(unsigned threads, Errors& errors) {
   const Engine engine = engine_with(threads);
@@ -245,6 +267,9 @@ Expected<void> converted_layout(unsigned threads, Errors& errors) {
   Bindings placed_in_place = bound(operands);
   std::vector<double> ones(T->nnz(), 1), twos(T->nnz(), 2), mine(T->nnz(), 1), told(T->nnz(), 1), foreseen(T->nnz(), 1);
   placed_in_place.set("T", *same_pattern(*T, foreseen));
+  LargePages large(T->nnz());
+  Bindings placed_in_large_pages = bound(operands);
+  placed_in_large_pages.set("T", *same_pattern(*T, large.values()));
   in_place.set("T", *same_pattern(*T, mine), {.changes = true});
   const Tensor shown = *same_pattern(*T, told);
   announced.set("T", shown);
@@ -270,10 +295,12 @@ Expected<void> converted_layout(unsigned threads, Errors& errors) {
   check(announced);
   check_of(*placed, replaced);
   check_of(*placed, placed_in_place);
+  check_of(*placed, placed_in_large_pages);
   for (double& value : right) value *= 2;
   std::ranges::fill(mine, 2);
   std::ranges::fill(told, 2);
   std::ranges::fill(foreseen, 2);
+  std::ranges::fill(large.values(), 2);
   shown.values_changed();
   errors.good(replace(twos));
   check(replaced);
@@ -281,6 +308,7 @@ Expected<void> converted_layout(unsigned threads, Errors& errors) {
   check(announced);
   check_of(*placed, replaced);
   check_of(*placed, placed_in_place);
+  check_of(*placed, placed_in_large_pages);
 
   bool turn = false;
   const auto us = microseconds({[&] { errors.good(kernel->run(steady)); },
@@ -303,7 +331,8 @@ Expected<void> converted_layout(unsigned threads, Errors& errors) {
                                   errors.good(replace((turn = !turn) ? ones : twos));
                                   errors.good(placed->run(replaced));
                                 },
-                                [&] { errors.good(placed->run(placed_in_place)); }},
+                                [&] { errors.good(placed->run(placed_in_place)); },
+                                [&] { errors.good(placed->run(placed_in_large_pages)); }},
                                1, 6);
   print_line("MTTKRP of 1 M entries, R = 16, over a converted layout", us[0], "SPLATT's structure, rotated", us[6]);
   print_line("values replaced, run", us[1], "the run alone", us[0]);
@@ -311,6 +340,7 @@ Expected<void> converted_layout(unsigned threads, Errors& errors) {
   print_line("values that change without a word, run", us[3], "the run alone", us[0]);
   print_line("changing foreseen: values replaced, run", us[7], "the run alone", us[0]);
   print_line("changing foreseen: values that change without a word, run", us[8], "the run alone", us[0]);
+  print_line("the same, values in large pages, as numpy's are", us[9], "the run alone", us[0]);
   print_line("one factor set, run", us[4], "the run alone", us[0]);
   print_line("compile the kernel, which is known", us[5]);
   return errors.first();
