@@ -76,7 +76,7 @@ std::vector<LoweringFacts::Fiber> short_fibers(const Tensor& tensor, const Threa
   for (std::uint32_t level = 1; level < tensor.order(); ++level) {
     if (!is_compressed(tensor.format().levels[level].kind)) continue;
     const FiberLengths lengths = statistics(tensor, threads).fibers(level);
-    if (lengths.maximum == 0 || lengths.maximum > loop::short_fiber_entries) continue;
+    if (lengths.maximum == 0 || lengths.maximum > short_fiber_entries) continue;
     const bool exact = tensor.positions(level) == lengths.maximum * tensor.positions(level - 1);
     fibers[level] = {lengths.maximum, exact};
   }

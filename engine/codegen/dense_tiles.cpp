@@ -13,6 +13,7 @@
 #include "engine/codegen/generate.h"
 #include "engine/codegen/presence.h"
 #include "engine/loop/dense_product.h"
+#include "engine/network/code_forms.h"
 
 namespace weft {
 
@@ -26,12 +27,8 @@ constexpr std::uint64_t block_rows = 384;
 constexpr std::uint64_t copied_rows = 16;
 /// Smaller right matrices are in the first cache as they lie.
 constexpr std::uint64_t copied_bytes = 32 * 1024;
-constexpr std::uint64_t transposed_rows = 8;
 /// A rest of so many rows has a tile of its own.
 constexpr std::uint64_t rest_rows = 2;
-/// With fewer rows or terms known, loops take no longer.
-constexpr std::uint64_t least_terms = 8;
-constexpr std::uint64_t least_rows = 4;
 
 /// Vectors of a tile that lie side by side, at most.
 std::size_t widest_tile(unsigned vector_bits) { return vector_bits >= 512 ? 4 : 3; }
@@ -127,8 +124,8 @@ bool Generator::fits_tiles(const loop::DenseProduct& product, const Scope& scope
   const auto rows = known_extent(program_, product.row->index);
   const auto columns = known_extent(program_, product.column->index);
   // Columns that are to be transposed have to be worth it.
-  if (!is_adjacent(product) && rows.value_or(0) < transposed_rows) return false;
-  return columns && *columns > 0 && rows.value_or(least_rows) >= least_rows && terms.value_or(least_terms) >= least_terms;
+  if (!is_adjacent(product) && rows.value_or(0) < transposed_tile_rows) return false;
+  return columns && *columns > 0 && rows.value_or(least_tile_rows) >= least_tile_rows && terms.value_or(least_tile_terms) >= least_tile_terms;
 }
 
 /// Whether the first block of terms adds to what the target holds; null: it does. It stores its sums where an iteration of the root loop

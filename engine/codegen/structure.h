@@ -9,19 +9,10 @@
 #include <vector>
 
 #include "engine/loop/program.h"
+#include "engine/network/code_forms.h"
 #include "runtime/level_traits.h"
 
 namespace weft {
-
-/// A vector loop of at most this many elements is unrolled and may keep workspaces and result rows in registers.
-constexpr std::uint64_t register_elements = 128;
-
-/// A loop of at most this many iterations may be written out, and this many vectors and scalars in all.
-constexpr std::uint64_t written_iterations = 8;
-constexpr std::uint64_t written_parts = 64;
-
-/// Of a row that is gone through in blocks: of longer ones the parts that a block takes of other rows come too far apart.
-constexpr std::uint64_t blocked_elements = 512;
 
 /// Of a row whose extent is not known: so many vectors at a time.
 constexpr std::uint64_t window_vectors = 4;

@@ -5,11 +5,9 @@
 #include <optional>
 
 #include "engine/loop/program.h"
+#include "engine/network/code_forms.h"
 
 namespace weft::loop {
-
-/// Longer fibers are not worth straight code, nor searching entry by entry.
-constexpr std::uint64_t short_fiber_entries = 4;
 
 /// That the fibers of a level are short, by a fact, or as a singleton below a level that is none of its chain: of {dense, singleton} the
 /// second has one entry at each position. Nothing: they may not be.

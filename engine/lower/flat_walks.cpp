@@ -4,14 +4,11 @@
 #include <optional>
 
 #include "engine/lower/drains.h"
+#include "engine/network/code_forms.h"
 #include "runtime/level_traits.h"
 
 namespace weft {
 namespace {
-
-/// Entries of a run from which on what its loops save is worth finding its end: between 10.9
-/// a run (rows of 16: 1.57 ns an entry flat, 2.18 nested) and 20 a run, where trials did not tell them apart.
-constexpr double long_run = 16;
 
 /// The levels [first, last] of a factor's chain and the depth of the loop over the first.
 struct Chain {
@@ -24,7 +21,7 @@ struct Chain {
 bool is_long(const Nest& nest, const RunLengths& runs, const NestAccess& access, std::size_t level) {
   const std::uint32_t tensor = nest.storages[access.storage].tensor;
   const double length = tensor < runs.size() && level < runs[tensor].size() ? runs[tensor][level] : 0;
-  return length == 0 || length >= long_run;
+  return length == 0 || length >= long_run_entries;
 }
 
 /// The rest of a chain from its first level with short runs on, where the loops of the statement go through it level by level.

@@ -1,5 +1,6 @@
 #include "engine/lower/registers.h"
 
+#include "engine/network/code_forms.h"
 #include "runtime/level_traits.h"
 
 #include <fmt/format.h>
@@ -11,18 +12,12 @@
 namespace weft {
 namespace {
 
-/// Half of the 32 registers of 64 bytes: the other half is for the factors of the innermost loop.
-constexpr std::uint64_t register_bytes = 1024;
-
-/// Rows that do not fit are gone through in blocks, up to so many elements (as codegen's structure.h has it).
-constexpr std::uint64_t blocked_elements = 512;
-
 /// Rows of unknown extents, each of which takes a window of registers.
 constexpr std::ptrdiff_t windowed_rows = 3;
 
 std::uint64_t row_bytes(const Network& network, IndexId index, Scalar scalar) {
   const std::uint64_t extent = network.indices[index].extent;
-  return extent > register_bytes ? register_bytes + 1 : extent * scalar_bytes(scalar);
+  return extent > register_row_bytes ? register_row_bytes + 1 : extent * scalar_bytes(scalar);
 }
 
 bool has(const NestAccess& access, IndexId index) { return first_level_of(access, index) < access.indices.size(); }
@@ -60,12 +55,9 @@ std::size_t first_reduction(const NestStatement& statement) {
   return depth;
 }
 
-/// Loops over a few coordinates, all of whose accesses are dense from there on, are written out (as codegen's structure.h has it).
-constexpr std::uint64_t few_iterations = 8;
-constexpr std::uint64_t written_parts = 64;
-
+/// Loops over a few coordinates, all of whose accesses are dense from there on, are written out.
 bool is_few(const Nest& nest, const Network& network, const NestStatement& statement, IndexId index) {
-  return network.indices[index].extent <= few_iterations && is_dense_inside(nest, statement, index);
+  return network.indices[index].extent <= written_iterations && is_dense_inside(nest, statement, index);
 }
 
 /// What a statement sums in registers: a row over its vector index, or a tile of several, inside so many of its loops.
@@ -124,7 +116,7 @@ SummedRows summed_rows(const Nest& nest, const Network& network, std::size_t num
   const std::optional<SummedRows> tile = tile_around(nest, network, number, row.depth);
   if (!tile || tile->indices.size() == 1) return row;
   const Size taken = size(nest, network, statement, tile->indices);
-  return taken.bytes <= register_bytes && iterations * taken.vectors <= written_parts ? *tile : row;
+  return taken.bytes <= register_row_bytes && iterations * taken.vectors <= written_parts ? *tile : row;
 }
 
 /// In y[i,r] += B[i,j,r,c] * x[j,c] with loops i, j, r, c and vectors over c what j adds is summed in whole vectors, a tile over r and c,
@@ -132,7 +124,7 @@ SummedRows summed_rows(const Nest& nest, const Network& network, std::size_t num
 std::optional<SummedRows> partial_sums(const Nest& nest, const Network& network, std::size_t number) {
   const NestStatement& statement = nest.statements[number];
   const std::optional<SummedRows> tile = tile_around(nest, network, number, statement.loops.size() - 1);
-  return tile && 64 * size(nest, network, statement, tile->indices).vectors <= register_bytes ? tile : std::nullopt;
+  return tile && 64 * size(nest, network, statement, tile->indices).vectors <= register_row_bytes ? tile : std::nullopt;
 }
 
 /// The depth of the flat walk that the statement is in: its own, or that of a statement before it that shares those loops.
@@ -228,8 +220,8 @@ Nest with_register_rows(Nest nest, const Network& network) {
     const std::optional<SummedRows> rows = wanted_rows(nest, network, number);
     if (!rows) continue;
     std::uint64_t more = size(nest, network, nest.statements[number], rows->indices).bytes;
-    if (rows->indices.size() == 1 && network.indices[rows->indices[0]].extent <= blocked_elements) more = std::min(more, register_bytes);
-    if (in_rows + more > register_bytes) continue;
+    if (rows->indices.size() == 1 && network.indices[rows->indices[0]].extent <= blocked_elements) more = std::min(more, register_row_bytes);
+    if (in_rows + more > register_row_bytes) continue;
     in_rows += more;
     give_row(nest, number, *rows);
   }

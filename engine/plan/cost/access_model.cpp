@@ -165,9 +165,9 @@ std::uint32_t AccessModel::even_levels(const OperandFacts& facts) const {
   std::uint32_t even = 0;
   for (std::uint32_t level = 1; level < levels_.size(); ++level) {
     const double above = positions_by_level_[level];
-    if (!is_compressed(levels_[level].kind) || positions_by_level_[level + 1] > 2 * short_fiber * above) continue;
+    if (!is_compressed(levels_[level].kind) || positions_by_level_[level + 1] > 2 * short_fiber_entries * above) continue;
     const FiberLengths lengths = facts.exact().fibers(level);
-    const bool known = lengths.maximum > 0 && lengths.maximum <= short_fiber;
+    const bool known = lengths.maximum > 0 && lengths.maximum <= short_fiber_entries;
     if (known && lengths.mean == static_cast<double>(lengths.maximum)) even |= std::uint32_t{1} << level;
   }
   return even;

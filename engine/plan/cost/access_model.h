@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "engine/network/code_forms.h"
 #include "engine/plan/cost/access_path.h"
 #include "engine/plan/cost/short_row.h"
 #include "engine/plan/schedule/statements.h"
@@ -103,8 +104,6 @@ class AccessModel {
   Format realized(const std::vector<IndexId>& loops) const;
 
  private:
-  static constexpr double long_run = 16;  // as lower/flat_walks.cpp has it: loops over longer ones stay
-  static constexpr std::uint64_t short_fiber = 4;  // as loop/short_fiber.h: loops over no more are written out
   static constexpr double most_remembered = 250;  // entries; 400 were, but between loops with branches of their own fewer are
 
   double ratio(BoundState below, BoundState above) const;
@@ -120,7 +119,7 @@ class AccessModel {
   bool is_dense(BoundState modes) const;
   double product_of_extents(BoundState modes) const;
   bool stands_together(const std::vector<IndexId>& loops) const;
-  bool has_short_runs(BoundState state) const { return entries() < long_run * std::max(1.0, positions(state)); }
+  bool has_short_runs(BoundState state) const { return entries() < long_run_entries * std::max(1.0, positions(state)); }
 
   std::shared_ptr<const Statistics> estimated_;  // of sparse intermediates
   const Statistics* statistics_ = nullptr;       // of operands; outlives the model

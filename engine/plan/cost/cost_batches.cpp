@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "engine/plan/cost/batch_size.h"
+#include "engine/network/code_forms.h"
 #include "engine/plan/cost/cost_model.h"
 #include "engine/plan/schedule/forest.h"
 
@@ -59,15 +60,13 @@ Batch CostModel::batch_begun(Outside outside, IndexId index, StatementRange rang
 // In for i: for j: for r: for c: for s: Y[i,r,s] += B[i,j,r,c] * X[j,c,s] of blocks of 3 x 3 the three rows of Y stay in registers while j
 // goes on (lower/registers.cpp).
 bool CostModel::keeps_tile(Outside outside, IndexId index, std::size_t number) const {
-  constexpr double register_bytes = 1024;
-  constexpr double written_parts = 64;
   const StatementModels::Statement& statement = *statements_[number].model;
   const IndexSet rest = statement.indices & ~(outside.indices | one_index(index));
   if (outside.root() || !statement.sums(index) || contains(statement.few, index) || !statement.is_written_out(rest)) return false;
   const IndexSet tile = statement.target->indices() & rest;
   if (tile == 0 || (rest & (rest - 1)) == 0 || (rest & ~statement.few & ~tile) != 0) return false;
   const double row = std::ceil(combinations(rest & ~statement.few) * statement.target->scalar_bytes() / options_.machine.line_bytes);
-  return combinations(tile) * statement.target->scalar_bytes() <= register_bytes &&
+  return combinations(tile) * statement.target->scalar_bytes() <= register_row_bytes &&
          row * combinations(rest & statement.few) <= written_parts;
 }
 

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cmath>
 
+#include "engine/network/code_forms.h"
 #include "engine/plan/cost/co_iteration.h"
 #include "engine/plan/cost/sparse_target.h"
 #include "engine/plan/schedule/binding.h"
@@ -166,11 +167,8 @@ bool StatementModels::Statement::multiplies_rows(IndexSet bound, IndexId row) co
 // The loops of C(i,k) = A(i,j) * B(j,k), as codegen/dense_tiles.cpp has them: too few rows or terms are no tile, nor are columns
 // transposed for a few rows. Where the target may have several columns, rather those that lie together in the right matrix.
 void StatementModels::describe_product(Statement& statement) const {
-  constexpr double least_terms = 8;
-  constexpr double least_rows = 4;
-  constexpr double transposed_rows = 8;
   const IndexSet summed = statement.dense_below & ~statement.target->indices();
-  if (statement.keyed != 0 || summed == 0 || (summed & (summed - 1)) != 0 || combinations(summed) < least_terms) return;
+  if (statement.keyed != 0 || summed == 0 || (summed & (summed - 1)) != 0 || combinations(summed) < least_tile_terms) return;
   for (const IndexId column : members(statement.target->contiguous() & statement.dense_below)) {
     const AccessModel* left = nullptr;
     const AccessModel* right = nullptr;
@@ -189,7 +187,7 @@ void StatementModels::describe_product(Statement& statement) const {
     const IndexSet candidates = left->indices() & statement.target->indices() & statement.dense_below & ~right->indices() & ~scaling;
     IndexSet rows = 0;
     for (const IndexId row : members(candidates)) {
-      if (extent(row) >= (adjacent ? least_rows : transposed_rows)) rows |= one_index(row);
+      if (extent(row) >= (adjacent ? least_tile_rows : transposed_tile_rows)) rows |= one_index(row);
     }
     if (rows == 0 || (statement.column != 0 && !adjacent)) continue;
     statement.rows = rows;
@@ -203,19 +201,18 @@ void StatementModels::describe_product(Statement& statement) const {
 
 // As lowering (lower/registers.cpp) and code generation write loops out.
 void StatementModels::describe_dense_loops(Statement& statement) const {
-  constexpr double few_iterations = 8;
   if (!statement.dense_target || options_.strict_fp) return;
   statement.blocks = statement.target->indices() & ~statement.filtered;
   statement.dense_below = statement.indices;
   for (const auto& factor : statement.factors) statement.dense_below &= ~(factor->indices() & ~factor->dense_below());
   for (const IndexId index : members(statement.dense_below)) {
-    if (extent(index) <= few_iterations) statement.few |= one_index(index);
+    if (extent(index) <= double{written_iterations}) statement.few |= one_index(index);
   }
   for (const auto& factor : statement.factors) statement.single |= factor->one_entry();
   for (const auto& factor : statement.factors) statement.single &= ~(factor->indices() & ~factor->dense_below() & ~factor->one_entry());
   for (const IndexId index : members(statement.single != 0 ? statement.indices : 0)) {
     const auto straight = [&](const auto& factor) { return !contains(factor->indices() & ~factor->straight_below(), index); };
-    if (extent(index) <= few_iterations && std::ranges::all_of(statement.factors, straight)) statement.lanes |= one_index(index);
+    if (extent(index) <= double{written_iterations} && std::ranges::all_of(statement.factors, straight)) statement.lanes |= one_index(index);
   }
   describe_product(statement);
 }
