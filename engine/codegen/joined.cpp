@@ -59,8 +59,11 @@ JoinedLoops joined_loops(const Program& program, const For& each) {
   loops.insert(loops.begin(), &each);
   const BlockUses inside = uses(loops.back()->body);
   const auto fits = [&](AccessId access) { return is_adjacent_or_independent(program, loops, access); };
-  const auto is_tile = [&](AccessId access) { return is_register_tile(program, program.accesses[access].storage); };
-  if (std::ranges::any_of(inside.targets, is_tile) || std::ranges::any_of(inside.factors, is_tile)) return {};
+  const auto is_apart = [&](AccessId access) {
+    const loop::StorageId storage = program.accesses[access].storage;
+    return is_register_tile(program, storage) || is_windowed_row(program, storage);
+  };
+  if (std::ranges::any_of(inside.targets, is_apart) || std::ranges::any_of(inside.factors, is_apart)) return {};
   const bool joins = has_joinable_steps(each, inside) && std::ranges::all_of(inside.targets, fits) &&
                      std::ranges::all_of(inside.factors, fits);
   return joins ? loops : JoinedLoops{};

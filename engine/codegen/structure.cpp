@@ -356,8 +356,32 @@ const With* with_of(const Block& block, loop::StorageId workspace) {
   return nullptr;
 }
 
-/// Nothing in the block adds anything but in vector loops over the index, or makes entries, so that it may run for a part of these alone.
-bool runs_in_parts(const Program& program, const Block& block, loop::IndexId index) {
+bool binds_sparse_level(const Program& program, const For& each) {
+  return std::ranges::any_of(each.steps, [&](const Step& step) {
+    const loop::Access& access = program.accesses[step.access];
+    const auto level = std::ranges::find(access.indices, each.index);
+    return level != access.indices.end() &&
+           is_sparse(program.storages[access.storage].levels[static_cast<std::size_t>(level - access.indices.begin())].kind);
+  });
+}
+
+/// Loops over dense levels with nothing inside but a vector loop, which they may be joined with.
+bool is_around_vector_loop(const Program& program, const For& each) {
+  const auto* inner = each.body.size() == 1 ? std::get_if<For>(&each.body.front().node) : nullptr;
+  return inner != nullptr && !binds_sparse_level(program, each) &&
+         (is_vector_loop(program, *inner) || is_around_vector_loop(program, *inner));
+}
+
+/// Loops that are joined with a vector loop know no parts. Those that touch a row of unknown extent are not joined with it (joined_loops).
+bool keeps_apart(const Program& program, const For& each, loop::StorageId row, bool known) {
+  if (known) return joined_loops(program, each).empty();
+  const BlockUses inside = uses(each.body);
+  return !is_around_vector_loop(program, each) || uses_storage(program, inside.factors, row) || uses_storage(program, inside.targets, row);
+}
+
+/// Nothing in the block adds anything but in vector loops over the index of the row, or makes entries, so that it may run for a part of
+/// these alone.
+bool runs_in_parts(const Program& program, const Block& block, loop::StorageId row, loop::IndexId index, bool known) {
   const auto makes = [&](const Step& step) {
     const std::vector<Level>& levels = program.storages[program.accesses[step.access].storage].levels;
     return step.use == Use::append ||
@@ -369,11 +393,12 @@ bool runs_in_parts(const Program& program, const Block& block, loop::IndexId ind
             [&](const For& each) {
               if (std::ranges::any_of(each.steps, makes)) return false;
               if (each.index == index) return is_vector_loop(program, each);
-              return each.marks.batch == 0 && !is_vector_loop(program, each) && joined_loops(program, each).empty() &&
-                     runs_in_parts(program, each.body, index);
+              return each.marks.batch == 0 && !is_vector_loop(program, each) && keeps_apart(program, each, row, known) &&
+                     runs_in_parts(program, each.body, row, index, known);
             },
-            [&](const Bind& bind) { return std::ranges::none_of(bind.steps, makes) && runs_in_parts(program, bind.body, index); },
-            [&](const With& live) { return runs_in_parts(program, live.body, index); }, [&](const Accumulate&) { return false; }},
+            [&](const Bind& bind) { return std::ranges::none_of(bind.steps, makes) && runs_in_parts(program, bind.body, row, index, known); },
+            [&](const With& live) { return runs_in_parts(program, live.body, row, index, known); },
+            [&](const Accumulate&) { return false; }},
         statement.node);
   });
 }
@@ -387,7 +412,13 @@ bool is_blocked_row(const Program& program, loop::StorageId storage) {
   const loop::IndexId index = std::ranges::find(program.accesses, storage, &loop::Access::storage)->indices[0];
   const std::optional<std::uint64_t> extent = known_extent(program, index);
   const bool suits = !extent || (*extent > register_elements && *extent <= blocked_elements);
-  return suits && runs_in_parts(program, live->body, index);
+  return suits && runs_in_parts(program, live->body, storage, index, extent.has_value());
+}
+
+bool is_windowed_row(const Program& program, loop::StorageId storage) {
+  if (program.storages[storage].role != loop::Role::workspace || program.storages[storage].levels.size() != 1) return false;
+  const auto access = std::ranges::find(program.accesses, storage, &loop::Access::storage);
+  return access != program.accesses.end() && !known_extent(program, access->indices[0]) && in_registers(program, storage);
 }
 
 bool is_written_out(const Program& program, const For& each) {

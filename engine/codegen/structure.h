@@ -52,7 +52,9 @@ bool in_registers(const loop::Program& program, loop::StorageId storage);
 /// One row that is longer than the registers, or of an extent that is not known, of which blocks are in registers: all that stands in its
 /// `with` is added in vector loops over its index, so that the `with` may run once for each block of it.
 bool is_blocked_row(const loop::Program& program, loop::StorageId storage);
-/// Several rows of that kind.
+/// One of an extent that is not known, of which the part in registers is a window.
+bool is_windowed_row(const loop::Program& program, loop::StorageId storage);
+/// Several rows that are in registers whole.
 bool is_register_tile(const loop::Program& program, loop::StorageId storage);
 
 /// True if some iterations of the loop, or of one inside, may reach no accumulate.

@@ -22,36 +22,43 @@ using namespace weft;
 
 namespace {
 
-const std::string head =
-    "program windows\n  index i, j, k, r\n"
-    "  input T : WIDE {compressed<32,32>, compressed<32,32>, compressed<32,32>} access T[i,j,k]\n"
-    "  input B : SCALAR {dense, dense} access B[j,r]\n  input C : SCALAR {dense, dense} access C[k,r]\n"
-    "  output A : SCALAR {dense, dense} access A[i,r]\n";
-const std::string sums_head = head.substr(0, head.find("  output A")) + "  output s : WIDE {dense} access s[i]\n";
+std::string head(const std::string& output, const std::string& indices = "i, j, k, r", const std::string& access = "B[j,r]") {
+  return "program windows\n  index " + indices +
+         "\n  input T : WIDE {compressed<32,32>, compressed<32,32>, compressed<32,32>} access T[i,j,k]\n"
+         "  input B : SCALAR {dense, dense} access " +
+         access + "\n  input C : SCALAR {dense, dense} access C[k,r]\n  output " + output + "\n";
+}
+
+const std::string rows = head("A : SCALAR {dense, dense} access A[i,r]");
+const std::string sums = head("s : WIDE {dense} access s[i]");
+const std::string blocks = head("A : SCALAR {dense, dense, dense} access A[i,q,r]", "i, j, k, q, r", "B[j,q]");
 
 const std::vector<std::string> nests = {
     // one row inside another
-    "  for i: drive T, insert A\n    with a[r] : SCALAR {dense}\n      for j: drive T, locate B\n        with x[r] : SCALAR {dense}\n"
+    rows + "  for i: drive T, insert A\n    with a[r] : SCALAR {dense}\n      for j: drive T, locate B\n        with x[r] : SCALAR {dense}\n"
     "          for k: drive T, locate C\n            for r: locate C, insert x @vector\n              x += T * C\n"
     "          for r: locate x, locate B, insert a @vector\n            a += x * B\n"
     "      for r: locate a, insert A @vector\n        A += a\n",
     // one row alone, which is added to memory
-    "  for i: drive T, insert A\n    for j: drive T, locate B\n      with x[r] : SCALAR {dense}\n        for k: drive T, locate C\n"
+    rows + "  for i: drive T, insert A\n    for j: drive T, locate B\n      with x[r] : SCALAR {dense}\n        for k: drive T, locate C\n"
     "          for r: locate C, insert x @vector\n            x += T * C\n"
     "        for r: locate x, locate B, insert A @vector\n          A += x * B\n",
     // a row that is read for a sum of its elements
-    "  for i: drive T, insert s\n    for j: drive T, locate B\n      with x[r] : WIDE {dense}\n        for k: drive T, locate C\n"
+    sums + "  for i: drive T, insert s\n    for j: drive T, locate B\n      with x[r] : WIDE {dense}\n        for k: drive T, locate C\n"
     "          for r: locate C, insert x @vector\n            x += T * C\n"
     "        for r: locate x, locate B @vector\n          s += c0 * x * B\n",
     // every factor in one product
-    "  for i: drive T, insert A\n    with a[r] : SCALAR {dense}\n      for j: drive T, locate B\n        for k: drive T, locate C\n"
+    rows + "  for i: drive T, insert A\n    with a[r] : SCALAR {dense}\n      for j: drive T, locate B\n        for k: drive T, locate C\n"
     "          for r: locate B, locate C, insert a @vector\n            a += T * B * C\n"
     "      for r: locate a, insert A @vector\n        A += a\n",
+    // a row that is read for each row of a block
+    blocks + "  for i: drive T, insert A\n    for j: drive T, locate B\n      with x[r] : SCALAR {dense}\n        for k: drive T, locate C\n"
+    "          for r: locate C, insert x @vector\n            x += T * C\n"
+    "        for q: locate B, insert A\n          for r: locate x, insert A @vector\n            A += x * B\n",
 };
 
 loop::Program program_with(const std::string& nest, const std::string& wide, const std::string& scalar) {
-  const std::string text = (nest.find("insert s") == std::string::npos ? head : sums_head) + nest;
-  return test::program_of(test::all_replaced(test::all_replaced(text, "WIDE", wide), "SCALAR", scalar));
+  return test::program_of(test::all_replaced(test::all_replaced(nest, "WIDE", wide), "SCALAR", scalar));
 }
 
 loop::StorageId row_of(const loop::Program& program) {
@@ -73,9 +80,9 @@ TEST_CASE("windows of rows of every length, machine and element compute what the
         if (!test::is_drawn(turn, test::is_sanitized() ? 12 : 3)) continue;
         const loop::Program program = program_with(nest, wide, scalar);
         CHECK(signature(program).scratch.empty());
-        loop::Interpretation values{{{"i", 6}, {"j", 5}, {"k", 7}, {"r", extent}}, {}, {3}};
+        loop::Interpretation values{{{"i", 6}, {"j", 5}, {"k", 7}, {"q", 3}, {"r", extent}}, {}, {3}};
         values.inputs["T"] = test::random_entries(random, {6, 5, 7}, 0.3);
-        values.inputs["B"] = test::random_entries(random, {5, extent}, 1);
+        values.inputs["B"] = test::random_entries(random, {5, nest.starts_with(blocks) ? 3 : extent}, 1);
         values.inputs["C"] = test::random_entries(random, {7, extent}, 1);
         const auto expected = loop::interpret(program, values);
         REQUIRE_MESSAGE(expected.has_value(), expected.error().message);
@@ -113,12 +120,20 @@ TEST_CASE("an infinite factor leaves what is beside the row alone") {
 TEST_CASE("a row may be gone through in windows where nothing else is added meanwhile") {
   CHECK(is_blocked_row(program_with(nests[0], "f64", "f64"), row_of(program_with(nests[0], "f64", "f64"))));
   const loop::Program beside = program_with(
-      "  for i: drive T, insert s\n    for j: drive T, locate B\n      with x[r] : f64 {dense}\n"
+      sums + "  for i: drive T, insert s\n    for j: drive T, locate B\n      with x[r] : f64 {dense}\n"
       "        for k: drive T, locate C\n          s += T\n          for r: locate C, insert x @vector\n            x += T * C\n"
       "        for r: locate x, locate B @vector\n          s += x * B\n",
       "f64", "f64");
   CHECK_FALSE(is_blocked_row(beside, row_of(beside)));
   CHECK_FALSE(signature(beside).scratch.empty());
+  // Loops over q and r are one, which knows no window.
+  const loop::Program joined = program_with(
+      blocks + "  for i: drive T, insert A\n    for j: drive T\n      with x[r] : f64 {dense}\n        for k: drive T, locate C\n"
+      "          for r: locate C, insert x @vector\n            x += T * C\n"
+      "          for q: locate B, locate B, insert A\n            for r: locate C, insert A @vector\n              A += T * B * C\n"
+      "        for q: locate B, locate B, insert A\n          for r: locate x, insert A @vector\n            A += x * B\n",
+      "f64", "f64");
+  CHECK_FALSE(is_blocked_row(joined, row_of(joined)));
 }
 
 TEST_CASE("sums of windows stay in registers, and loads from the last one are masked") {
