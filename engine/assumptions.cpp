@@ -41,6 +41,11 @@ std::optional<std::string> broken_fact(const LoweredNest& nest, const Network& n
         return fmt::format("operand {} has a fiber shorter than {} in level {}", name, fiber->maximum, fiber->level);
       }
     }
+    if (const auto* adjacent = std::get_if<loop::AdjacentFact>(&fact)) {
+      const PatternFacts* const facts = TensorParts::pattern_facts(tensor);
+      const Adjacency least = adjacent->from_zero ? Adjacency::from_zero : Adjacency::from_first;
+      if (facts == nullptr || facts->adjacent < least) return fmt::format("operand {} has gaps in the fibers of its last level", name);
+    }
     if (const auto* full = std::get_if<loop::FullFact>(&fact)) {
       const std::uint64_t parents = full->level == 0 ? 1 : tensor.positions(full->level - 1);
       if (tensor.positions(full->level) != parents * tensor.extent_of_level(full->level)) {

@@ -11,6 +11,7 @@
 #include "engine/plan/schedule/widths.h"
 #include "runtime/elapsed.h"
 #include "runtime/extents.h"
+#include "runtime/indices.h"
 #include "runtime/layouts.h"
 #include "runtime/succession.h"
 #include "runtime/tensor_facts.h"
@@ -134,6 +135,22 @@ double loops_ns(const CompiledNest& nest, const Cost& cost) {
     if (loop.statement >= first && loop.statement <= last) ns += loop.ns;
   }
   return ns;
+}
+
+/// Values that stand elsewhere, by position: for kernels that were not made for places.
+Expected<Tensor> in_order(const Tensor& tensor, const Resources& resources, const std::string& name) {
+  const PatternFacts& facts = *TensorParts::pattern_facts(tensor);
+  const unsigned bytes = scalar_bytes(tensor.format().scalar);
+  auto values = Buffer::allocate(tensor.nnz() * bytes, resources.memory, name);
+  if (!values) return std::unexpected(values.error());
+  const Indices places(facts.places, facts.place_bits);
+  with_width(8 * bytes, [&]<class T>(T) {  // moved as bits, whatever the scalar is
+    const auto given = tensor.values().as<const T>();
+    const auto to = values->as<T>();
+    for (std::uint64_t position = 0; position < places.size(); ++position) to[position] = given[places[position] - 1];
+  });
+  const Tensor pattern = TensorParts::pattern_alone(tensor);
+  return TensorParts::with_values(pattern, std::move(*values), 0, tensor.format().scalar);
 }
 
 /// Places of another width than the kernel reads.
@@ -300,6 +317,15 @@ Expected<void> BoundNetwork::State::bind_chunks(std::size_t number) {
 Expected<void> BoundNetwork::State::lay_out(std::uint32_t number, const Tensor& tensor, bool same, const HostMemory& from) {
   const ScheduledTensor& scheduled = kernel->plan.schedule.tensors[number];
   const std::string& name = kernel->network.tensors[scheduled.tensor].name;
+  if (const PatternFacts* const own = TensorParts::pattern_facts(tensor); own != nullptr && own->place_bits > 0) {
+    if (kernel->place_bits[number] == own->place_bits && tensor.format() == scheduled.format) {
+      tensors[number] = from.lent ? TensorParts::unowned(tensor) : tensor;
+      places[number] = {own->places, own->place_bits};
+      return {};
+    }
+    auto moved = in_order(tensor, resources, name);
+    return moved ? lay_out(number, *moved, same, from) : std::unexpected(moved.error());
+  }
   if (kernel->place_bits[number] > 0) {
     auto placed = laid_out_through_places(tensor, scheduled.format, from.changing.contains(name), resources, name);
     if (!placed) return std::unexpected(placed.error());

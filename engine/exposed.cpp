@@ -10,7 +10,9 @@
 #include "runtime/dense.h"
 #include "runtime/indices.h"
 #include "runtime/level_tensor.h"
+#include "runtime/affine.h"
 #include "runtime/level_traits.h"
+#include "runtime/placement.h"
 #include "runtime/tensor_facts.h"
 
 namespace weft {
@@ -87,6 +89,15 @@ Expected<ReadOperand> read_dense(const Tensor& given, const ExposedTensor& expos
     const std::uint32_t mode = exposed.parts[level].mode;
     if (std::ranges::find(format.mode_order, mode) == format.mode_order.end()) format.mode_order.push_back(mode);
     if (!exposed.parts[level].counts) covered[mode] *= extents[level];
+  }
+  if (exposed.inside) {
+    const std::vector<std::uint64_t> by_mode = strides_by_mode(given);
+    std::vector<std::uint64_t> apart;
+    for (const ModePart& part : exposed.parts)
+      apart.push_back(by_mode[part.mode] * (part.counts ? static_cast<std::uint64_t>(part.distance) : part.divisor));
+    std::uint64_t from = 0;  // in front of the elements: none there is read
+    for (const auto& [mode, reach] : exposed.reach) from += static_cast<std::uint64_t>(reach.first) * by_mode[mode];
+    return ReadOperand{strided_view(given, extents, apart, from), given, true, LayoutOrigin::given};
   }
   for (const auto& [mode, reach] : exposed.reach) {
     const std::int64_t least = std::min<std::int64_t>(reach.least, 0);
@@ -179,7 +190,10 @@ Expected<Tensor> plain_levels(const Tensor& stored, const Resources& resources, 
     if (!crd) return std::unexpected(crd.error());
     arrays.levels[level].crd = std::move(*crd);
   }
-  return made(std::move(arrays));
+  const bool adjacent = has_lengths(levels->format().levels.back().kind);
+  Tensor plain = made(std::move(arrays));
+  if (adjacent) TensorParts::pattern_facts(plain)->adjacent = Adjacency::from_zero;
+  return plain;
 }
 
 /// The same of a layout that weft has made, once for all who read it: what is known of its pattern stays known.
@@ -192,6 +206,111 @@ Expected<Tensor> known_levels(const Tensor& stored, const Resources& resources, 
                              : plain_levels(stored, resources, name);
   if (levels) facts.levels = {*levels, values.number, values.version()};
   return levels;
+}
+
+/// Two compressed levels over the places of diagonals that lie inside of the tensor, in the order of their coordinates, for
+/// ExposedTensor::placed: `kept` is the mode that the last one has. Without values; where these stand, places say.
+Expected<Tensor> placed_pattern(const Tensor& stored, std::uint32_t kept, const Resources& resources, const std::string& name) {
+  auto levels = level_tensor(stored, resources, name);
+  if (!levels) return levels;
+  const auto placement = Placement::of(*stored.format().layout, stored.extents(), name);
+  if (!placement) return std::unexpected(placement.error());
+  const std::uint32_t along = stored.format().layout->levels[1].value->terms().front().variable;
+  const std::uint32_t other = 1 - along;
+  // other = shift + distance * diagonal + along
+  const Affine& inverse = placement->inverse(other);
+  std::int64_t distance = 0;
+  std::int64_t shift = inverse.constant();
+  for (const AffineTerm& term : inverse.terms()) {
+    if (term.variable == 0) distance = term.factor;
+    if (term.variable == 0) shift += term.factor * placement->levels()[0].range.least;
+  }
+  const Level& first = levels->format().levels[0];
+  const Indices crd(levels->levels()[0].crd, first.crd_bits);
+  const auto length = static_cast<std::int64_t>(levels->extents()[1]);
+  const auto extent = static_cast<std::int64_t>(stored.extents()[other]);
+  struct Diagonal {
+    std::uint64_t coordinate = 0, number = 0;
+    std::int64_t begin = 0, end = 0, moved = 0;
+  };
+  std::vector<Diagonal> diagonals;
+  std::uint64_t entries = 0;
+  for (std::uint64_t number = 0; number < levels->positions(0); ++number) {
+    const std::int64_t moved = shift + distance * static_cast<std::int64_t>(crd[number]);
+    const std::int64_t begin = std::max<std::int64_t>(0, -moved);
+    const std::int64_t end = std::min(length, extent - moved);
+    if (begin >= end) continue;
+    diagonals.push_back({crd[number], number, begin, end, moved});
+    entries += static_cast<std::uint64_t>(end - begin);
+  }
+  std::ranges::sort(diagonals, {}, &Diagonal::coordinate);
+  const std::uint64_t values = stored.offset() + levels->positions(0) * levels->extents()[1];
+  const unsigned place_bits = position_bits(values);
+  TensorArrays arrays;
+  arrays.format = sparse_format(2, stored.format().scalar);
+  arrays.extents = {levels->extents()[0], kept == along ? levels->extents()[1] : stored.extents()[other]};
+  arrays.levels.resize(2);
+  const auto buffer = [&](std::uint64_t count, unsigned bits, auto&& fill) -> Expected<Buffer> {
+    auto made = Buffer::allocate(count * (bits / 8), resources.memory, name);
+    if (!made) return made;
+    with_width(bits, [&]<class T>(T) { fill(made->template as<T>()); });
+    return made;
+  };
+  for (std::size_t level = 0; level < 2; ++level) {
+    Level& each = arrays.format.levels[level];
+    const std::uint64_t count = level == 0 ? diagonals.size() : entries;
+    each.pos_bits = static_cast<std::uint8_t>(position_bits(count));
+    each.crd_bits = static_cast<std::uint8_t>(coordinate_bits(arrays.extents[level]));
+    auto made_pos = buffer(level == 0 ? 2 : diagonals.size() + 1, each.pos_bits, [&]<class T>(std::span<T> to) {
+      to[0] = 0;
+      std::uint64_t before = 0;
+      for (std::size_t n = 0; n + 1 < to.size(); ++n) {
+        before += level == 0 ? count : static_cast<std::uint64_t>(diagonals[n].end - diagonals[n].begin);
+        to[n + 1] = static_cast<T>(before);
+      }
+    });
+    if (!made_pos) return std::unexpected(made_pos.error());
+    arrays.levels[level].pos = std::move(*made_pos);
+    auto made_crd = buffer(count, each.crd_bits, [&]<class T>(std::span<T> to) {
+      std::size_t n = 0;
+      for (const Diagonal& diagonal : diagonals) {
+        if (level == 0) to[n++] = static_cast<T>(diagonal.coordinate);
+        for (std::int64_t c = diagonal.begin; level == 1 && c < diagonal.end; ++c)
+          to[n++] = static_cast<T>(kept == along ? c : c + diagonal.moved);
+      }
+    });
+    if (!made_crd) return std::unexpected(made_crd.error());
+    arrays.levels[level].crd = std::move(*made_crd);
+  }
+  auto places = buffer(entries, place_bits, [&]<class T>(std::span<T> to) {
+    std::size_t n = 0;
+    for (const Diagonal& diagonal : diagonals)
+      for (std::int64_t c = diagonal.begin; c < diagonal.end; ++c)
+        to[n++] = static_cast<T>(stored.offset() + diagonal.number * levels->extents()[1] + static_cast<std::uint64_t>(c) + 1);
+  });
+  if (!places) return std::unexpected(places.error());
+  const Tensor pattern = TensorParts::without_values(made(std::move(arrays)));
+  PatternFacts& facts = *TensorParts::pattern_facts(pattern);
+  facts.adjacent = Adjacency::from_first;
+  facts.places = std::move(*places);
+  facts.place_bits = place_bits;
+  return pattern;
+}
+
+/// The same with the values as they stand; remembered with the pattern of the tensor.
+Expected<Tensor> placed_levels(const Tensor& stored, std::uint32_t kept, const Resources& resources, const std::string& name) {
+  PatternFacts* const facts = TensorParts::pattern_facts(stored);
+  if (facts == nullptr) {
+    auto pattern = placed_pattern(stored, kept, resources, name);
+    return pattern ? TensorParts::with_values(*pattern, stored.values(), 0, stored.format().scalar) : pattern;
+  }
+  const std::lock_guard lock(facts->leveling);
+  if (!facts->placed || facts->placed->kept != kept || facts->placed->offset != stored.offset()) {
+    auto pattern = placed_pattern(stored, kept, resources, name);
+    if (!pattern) return pattern;
+    facts->placed = {std::move(*pattern), kept, stored.offset()};
+  }
+  return TensorParts::with_values_of(facts->placed->pattern, stored);
 }
 
 /// The same arrays; those that are the given tensor's are kept alive by others.
@@ -212,7 +331,13 @@ Tensor unowned_arrays(const Tensor& tensor, const Tensor& given) {
     borrowed(level.pos);
     borrowed(level.crd);
   }
-  return made(std::move(arrays));
+  Tensor unowned = made(std::move(arrays));
+  PatternFacts& facts = *TensorParts::pattern_facts(unowned);
+  const PatternFacts& known = *TensorParts::pattern_facts(tensor);
+  facts.adjacent = known.adjacent;
+  facts.places = known.places;
+  facts.place_bits = known.place_bits;
+  return unowned;
 }
 
 /// The plain format of the modes as given that a sparse result over their parts is handed over in.
@@ -327,14 +452,19 @@ Expected<ReadOperand> read_operand(const Exposure& exposure, TensorId operand, c
     return read_dense(given, exposed, extents, resources, name, spare);
   if (!exposed.reach.empty()) {
     const auto elements = laid_out(given, wanted, changes, resources, name);
-    return elements ? read_dense(elements->tensor, exposed, extents, resources, name, spare) : std::unexpected(elements.error());
+    if (!elements) return std::unexpected(elements.error());
+    auto read = read_dense(elements->tensor, exposed, extents, resources, name, spare);
+    if (read) read->as_given = false;
+    return read;
   }
   // Widths of positions and coordinates are those that the data need.
   const bool same = given.format().text() == wanted.text();
   auto stored = same ? Expected<LaidOut>(LaidOut{given, LayoutOrigin::given}) : laid_out(given, wanted, changes, resources, name);
   if (!stored) return std::unexpected(stored.error());
   if (exposed.parts.empty()) return ReadOperand{stored->tensor, stored->tensor, same, stored->origin};
-  auto levels = same ? plain_levels(given, resources, name) : known_levels(stored->tensor, resources, name);
+  auto levels = exposed.placed ? placed_levels(stored->tensor, exposed.parts.back().mode, resources, name)
+                : same         ? plain_levels(given, resources, name)
+                               : known_levels(stored->tensor, resources, name);
   if (!levels) return std::unexpected(levels.error());
   return ReadOperand{std::move(*levels), std::move(stored->tensor), same, stored->origin};
 }

@@ -42,8 +42,8 @@ std::uint64_t word_value(const Word& word, const CompiledNest& nest, const Netwo
       if (nest.canonical.program.storages[word.storage].place_bits > 0) return address(tensor.values().data());
       const auto copy = replaced.find(number);
       if (copy != replaced.end()) return address(copy->second);
-      const auto* values = static_cast<const std::byte*>(tensor.values().data());
-      return address(values + tensor.offset() * scalar_bytes(tensor.format().scalar));
+      // As a number: the first element of a view may lie in front of all memory there is.
+      return address(tensor.values().data()) + tensor.offset() * scalar_bytes(tensor.format().scalar);
     }
   }
 }

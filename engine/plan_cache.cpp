@@ -35,11 +35,14 @@ void append_figures(std::string& text, const Statistics& statistics) {
 
 // The bindings name every member: a new one does not compile before it is decided here whether plans depend on it.
 void append_operand(std::string& text, const OperandFacts& operand, const Network& network, bool limited) {
-  const auto& [tensor, format, statistics, bytes, pinned, counted, computed, certain, share, copied, looks, changes, laid_out, stored] =
+  const auto& [tensor, format, statistics, bytes, pinned, counted, computed, certain, share, copied, looks, changes, laid_out, adjacent,
+              place_bits, stored] =
       operand;
   static_cast<void>(stored);
   static_cast<void>(changes);  // what plans know of it is the share
   static_cast<void>(laid_out);
+  static_cast<void>(adjacent);  // code is another, at the same price
+  static_cast<void>(place_bits);
   static_cast<void>(looks);  // what comes of them is whether the values are taken to be finite
   text += fmt::format("operand {} {}{} bytes {}", network.tensors[tensor].name, layout_text(format),
                       computed ? certain ? " computed" : " computed in part" : copied ? " copied" : pinned ? " pinned" : "", bytes);

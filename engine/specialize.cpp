@@ -140,6 +140,14 @@ Expected<Specialized> specialized(const Network& network, const Plan& plan, cons
   made.facts.place_bits.resize(plan.schedule.tensors.size());
   for (const PlacedValues& placed : placed_values(network, plan, operands, machine))
     if (placed.reads_through()) made.facts.place_bits[placed.tensor] = placed.place_bits;
+  made.facts.adjacent.resize(plan.schedule.tensors.size());
+  for (std::size_t number = 0; number < plan.schedule.tensors.size(); ++number) {
+    const ScheduledTensor& scheduled = plan.schedule.tensors[number];
+    const auto known = std::ranges::find(operands, scheduled.tensor, &OperandFacts::tensor);
+    if (scheduled.role != TensorRole::operand || scheduled.converted || known == operands.end()) continue;
+    made.facts.adjacent[number] = known->adjacent;
+    if (known->place_bits > 0) made.facts.place_bits[number] = known->place_bits;
+  }
   for (std::size_t number = 0; number < plan.schedule.tensors.size(); ++number) {
     const ScheduledTensor& scheduled = plan.schedule.tensors[number];
     if (scheduled.role != TensorRole::operand) continue;
@@ -154,8 +162,11 @@ Expected<Specialized> specialized(const Network& network, const Plan& plan, cons
     }
     if (known != operands.end()) made.facts.means[number] = fiber_means(known->statistics, scheduled.format);
     const auto tensor = tensors.find(network.tensors[scheduled.tensor].name);
-    if (tensor != tensors.end() && tensor->second.format().text() == scheduled.format.text())
+    // Runs are walked a vector at a time, however short they are.
+    if (tensor != tensors.end() && tensor->second.format().text() == scheduled.format.text() &&
+        made.facts.adjacent[number] == Adjacency::none)
       made.facts.fibers[number] = short_fibers(tensor->second, resources.threads);
+    if (made.facts.place_bits[number] > 0 && known != operands.end() && known->place_bits > 0) continue;
     if (grade != Specialization::baked || tensor == tensors.end() || tensor->second.nnz() > most_baked_entries) continue;
     const auto stored = convert(tensor->second, scheduled.format, resources, scheduled.name);
     if (!stored) return std::unexpected(stored.error());

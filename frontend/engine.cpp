@@ -26,7 +26,7 @@ constexpr const char* empty_kernel = "the kernel is empty: Engine::compile makes
 
 Expected<Prepared> prepared(const Pipeline& pipeline, const Machine& machine, const RequestText& text,
                             const NamedFacts& operands, const CompileOptions& options, const Cancellation& cancellation,
-                            CodeFrom from = CodeFrom::anywhere, const SavedNetwork* saved = nullptr) {
+                            CodeFrom from = CodeFrom::anywhere, const SavedKernel* saved = nullptr) {
   const auto names = text.operands();
   if (!names) return std::unexpected(names.error());
   EvaluateOptions chosen;
@@ -172,7 +172,7 @@ Expected<Kernel> Engine::Kernels::made(const Pipeline& pipeline, Expected<Prepar
   auto workspaces = Workspaces::of(code, engine, std::set(options.changing.begin(), options.changing.end()),
                                    std::set(options.changing_patterns.begin(), options.changing_patterns.end()), idle, layouts);
   idle->enlist(workspaces);
-  auto request = std::make_shared<SavedRequest>(SavedRequest{prepared->report.expression, options, {}});
+  auto request = std::make_shared<SavedRequest>(SavedRequest{prepared->report.expression, options, {}, prepared->levels});
   for (const OperandFacts& operand : prepared->facts)
     request->operands[prepared->network.tensors[operand.tensor].name] = figures_of(operand.statistics);
   Kernel kernel;
@@ -269,7 +269,7 @@ Expected<Kernel> Engine::load(std::string_view bytes, const Cancellation* cancel
     RequestText text(saved->request.expression);
     return state_->kernels->made(state_->pipeline,
                                  prepared(state_->pipeline, state_->machine, text,
-                                          named_facts(statistics_of(saved->request)), wanted, token, CodeFrom::anywhere, &saved->network),
+                                          given_facts(saved->request), wanted, token, CodeFrom::anywhere, &*saved),
                                  wanted);
   });
 }
@@ -287,7 +287,6 @@ Expected<Kernel> Engine::load_file(const std::string& path, const Cancellation* 
 Expected<std::string> Kernel::save() const {
   if (!state_) return input_error(empty_kernel);
   return guarded({"saving a kernel"}, [&]() -> Expected<std::string> {
-    if (state_->code.exposure() != nullptr) return unsupported("a kernel over tensors with layouts is not saved: compile it where it runs");
     auto network = saved(state_->code);
     if (!network) return std::unexpected(network.error());
     return packed({*state_->request, std::move(*network)}, state_->environment);

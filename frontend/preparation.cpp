@@ -80,7 +80,7 @@ class Preparation {
  public:
   Preparation(const Pipeline& pipeline, const Machine& machine, const NamedFacts& operands,
               const EvaluateOptions& options, const Cancellation& cancellation, CodeFrom from,
-              const SavedNetwork* saved, Exposing exposing = Exposing::all)
+              const SavedKernel* saved, Exposing exposing = Exposing::all)
       : pipeline_(pipeline),
         machine_(machine),
         options_(options),
@@ -103,7 +103,10 @@ class Preparation {
     if (!network) return std::unexpected(network.error());
     prepared_.network = std::move(*network);
     if (auto going = not_cancelled(); !going) return std::unexpected(going.error());
-    auto stored = in_pinned_formats(operands_, options_.formats, resources().with(cancellation_), layouts_, converted_);
+    // Those of a saved kernel over levels are in their formats.
+    auto stored = saved_levels() != nullptr
+                      ? Expected<NamedFacts>(operands_)
+                      : in_pinned_formats(operands_, options_.formats, resources().with(cancellation_), layouts_, converted_);
     if (!stored) return std::unexpected(stored.error());
     stored_ = std::move(*stored);
     auto plan = planned(prepared_.network);
@@ -237,6 +240,7 @@ class Preparation {
 
   /// Where tensors stand in layouts, the network over their levels, which is planned and compiled instead.
   Expected<void> expose(Network& network, PlanOptions& plan_options) {
+    if (saved_levels() != nullptr) return expose_saved(network, plan_options);
     std::map<std::string, const Tensor*> tensors;
     for (const auto& [name, operand] : stored_) {
       if (operand.stored == nullptr) {
@@ -247,12 +251,19 @@ class Preparation {
     }
     const std::vector<StoredAs> stored = stored_as(network, tensors, plan_options);
     std::optional<Exposure> exposure;
+    SavedLevels& levels = prepared_.levels.emplace();
     for (const Exposing exposing : {Exposing::all, Exposing::whole_blocks, Exposing::none}) {
       if (exposing < exposing_) continue;
       exposure = exposed(network, stored, exposing);
-      if (!exposure) return {};
+      levels.exposing = exposing;
+      if (!exposure) {
+        prepared_.levels.reset();
+        return {};
+      }
       if (is_finite_beyond(*exposure)) break;
     }
+    for (const auto& [name, tensor] : tensors)
+      levels.given[name] = {tensor->format(), tensor->extents(), tensor->level_extents(), static_cast<double>(tensor->nnz())};
     for (TensorId tensor = 0; tensor < network.tensors.size(); ++tensor) {
       const std::string& name = network.tensors[tensor].name;
       if (network.tensors[tensor].is_result || !exposure->tensors[tensor].read_in || !tensors.contains(name)) continue;
@@ -266,10 +277,41 @@ class Preparation {
       const Tensor& kept = levels_[name] = std::move(read->tensor);
       stored_.at(name) = operand_facts(kept, resources());
     }
-    plan_options = in_exposed_formats(std::move(plan_options), *exposure);
-    network = exposure->network;
-    prepared_.exposure = std::make_shared<const Exposure>(std::move(*exposure));
+    take_exposure(network, plan_options, std::move(*exposure));
     return {};
+  }
+
+  const SavedLevels* saved_levels() const { return saved_ != nullptr && saved_->request.levels ? &*saved_->request.levels : nullptr; }
+
+  /// The same of a saved kernel, which has figures of what is read.
+  Expected<void> expose_saved(Network& network, PlanOptions& plan_options) {
+    const SavedLevels& levels = *saved_levels();
+    std::vector<StoredAs> stored = stored_as(network, {}, plan_options);
+    for (TensorId tensor = 0; tensor < network.tensors.size(); ++tensor) {
+      const auto given = levels.given.find(network.tensors[tensor].name);
+      if (network.tensors[tensor].is_result || given == levels.given.end()) continue;
+      stored[tensor] = {given->second.format, given->second.level_extents};
+    }
+    auto exposure = exposed(network, stored, levels.exposing);
+    if (!exposure) return input_error("the saved kernel is damaged: no tensor has a layout");
+    const std::map<std::string, Statistics> figures = statistics_of(saved_->request);
+    for (TensorId tensor = 0; tensor < network.tensors.size(); ++tensor) {
+      const std::string& name = network.tensors[tensor].name;
+      const auto known = figures.find(name);
+      if (network.tensors[tensor].is_result) continue;
+      if (known == figures.end() || known->second.extents() != exposure->network.tensors[tensor].extents)
+        return input_error(fmt::format("the saved kernel is damaged: {} has other levels", name));
+      stored_.insert_or_assign(name, operand_facts(known->second));
+    }
+    prepared_.levels = levels;
+    take_exposure(network, plan_options, std::move(*exposure));
+    return {};
+  }
+
+  void take_exposure(Network& network, PlanOptions& plan_options, Exposure exposure) {
+    plan_options = in_exposed_formats(std::move(plan_options), exposure);
+    network = exposure.network;
+    prepared_.exposure = std::make_shared<const Exposure>(std::move(exposure));
   }
 
   Expected<Plan> planned(Network& network) {
@@ -355,6 +397,11 @@ class Preparation {
       if (!pinned_network) return std::unexpected(pinned_network.error());
       network = std::move(*pinned_network);
     }
+    // Values that stay where they are are in no other order to be had, nor are elements where there are none.
+    for (TensorId tensor = 0; prepared_.exposure && tensor < network.tensors.size(); ++tensor) {
+      const ExposedTensor& read = prepared_.exposure->tensors[tensor];
+      if (read.placed || read.inside) pinned[network.tensors[tensor].name] = true;
+    }
     const auto start = Clock::now();
     std::map<TensorId, const Tensor*> tensors;
     prepared_.facts = vouched_for(pipeline_.facts(network, stored_, pinned), network, vouched_for_);
@@ -404,9 +451,9 @@ class Preparation {
     prepared_.plan_options.progress = nullptr;
     prepared_.plan_options.cancelled_by.clear();  // who binds it to other operands later has not cancelled that
     if (plan && saved_) {
-      plan->producer = saved_->producer;
-      plan->optimal = saved_->optimal;
-      plan->proof = saved_->proof;
+      plan->producer = saved_->network.producer;
+      plan->optimal = saved_->network.optimal;
+      plan->proof = saved_->network.proof;
       plan->origin = PlanOrigin::disk;
     }
     if (plan) {
@@ -582,7 +629,7 @@ class Preparation {
                                    .assume_finite = vouched_for_,
                                    .scaled = {options_.scaled.begin(), options_.scaled.end()},
                                    .strided = {options_.strided.begin(), options_.strided.end()}};
-    auto code = saved_ ? pipeline_.restored(prepared_.network, prepared_.plan, prepared_.facts, *saved_, wanted)
+    auto code = saved_ ? pipeline_.restored(prepared_.network, prepared_.plan, prepared_.facts, saved_->network, wanted)
                        : pipeline_.compile(prepared_.network, prepared_.plan, prepared_.facts, false, wanted);
     if (!code) return std::unexpected(code.error());
     if (prepared_.exposure) {
@@ -617,7 +664,7 @@ class Preparation {
   const NamedFacts& operands_;
   const Cancellation& cancellation_;
   CodeFrom from_;
-  const SavedNetwork* saved_;  // null: it is compiled
+  const SavedKernel* saved_;  // null: it is compiled
   Exposing exposing_;          // at most
   Tensors layouts_;  // of operands that come in another format than the one that is pinned
   std::vector<std::string> converted_;
@@ -687,7 +734,7 @@ double Report::median_run_ms() const {
 Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, const RequestText& text,
                            const std::vector<std::string>& names, const NamedFacts& operands,
                            const EvaluateOptions& options, const Cancellation& cancellation, CodeFrom from,
-                           const SavedNetwork* saved) {
+                           const SavedKernel* saved) {
   Preparation as_asked(pipeline, machine, operands, options, cancellation, from, saved);
   if (auto planned = as_asked.plan(text, names); !planned) return std::unexpected(planned.error());
   if (from != CodeFrom::anywhere || saved != nullptr) return as_asked.finish();

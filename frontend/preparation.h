@@ -11,6 +11,7 @@
 #include "engine/saved_network.h"
 #include "frontend/named_operands.h"
 #include "frontend/request_text.h"
+#include "frontend/saved_kernel.h"
 #include "weft/session.h"
 
 namespace weft {
@@ -23,6 +24,7 @@ struct Prepared {
   std::optional<CompiledNetwork> code;  ///< none where the options want none
   std::shared_ptr<const Exposure> exposure;  ///< where tensors stand in layouts; then `network` is over their levels
   PlainKernel plain;                         ///< for operands that `code` does not fit
+  std::optional<SavedLevels> levels;         ///< how operands were given, where there is an exposure
   Report report;
 };
 
@@ -33,6 +35,6 @@ struct Prepared {
 Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, const RequestText& text,
                            const std::vector<std::string>& names, const NamedFacts& operands,
                            const EvaluateOptions& options, const Cancellation& cancellation,
-                           CodeFrom from = CodeFrom::anywhere, const SavedNetwork* saved = nullptr);
+                           CodeFrom from = CodeFrom::anywhere, const SavedKernel* saved = nullptr);
 
 }  // namespace weft

@@ -29,8 +29,10 @@ Expected<Format> read_format(ByteReader& from) {
   if (widths.size() != format->order()) return input_error("widths of another number of levels");
   for (std::size_t level = 0; level < widths.size(); ++level) {
     Level& stored = format->levels[level];
+    const std::uint64_t crd_bits = widths[level] >> 8 & 0xff;
+    const bool narrow = format->layout != nullptr && (crd_bits == 8 || crd_bits == 16);
     stored.pos_bits = (widths[level] & 0xff) == 64 ? 64 : 32;
-    stored.crd_bits = (widths[level] >> 8 & 0xff) == 64 ? 64 : 32;
+    stored.crd_bits = narrow ? static_cast<std::uint8_t>(crd_bits) : crd_bits == 64 ? 64 : 32;
     stored.strided = (widths[level] >> 16 & 1) != 0;
   }
   return format;
@@ -88,6 +90,41 @@ Expected<CompileOptions> read_options(ByteReader& from) {
   return options;
 }
 
+void write(ByteWriter& to, const SavedLevels& levels) {
+  to.number(static_cast<std::uint64_t>(levels.exposing));
+  to.list(levels.given, [&](const auto& each) {
+    to.text(each.first);
+    write(to, each.second.format);
+    to.numbers(each.second.extents);
+    to.numbers(each.second.level_extents);
+    to.real(each.second.nnz);
+  });
+}
+
+Expected<SavedLevels> read_levels(ByteReader& from) {
+  SavedLevels levels;
+  const std::uint64_t exposing = from.number();
+  if (exposing > static_cast<std::uint64_t>(Exposing::none)) return input_error("an unknown way to read levels");
+  levels.exposing = static_cast<Exposing>(exposing);
+  Expected<void> right;
+  from.list([&] {
+    const std::string name = from.text();
+    auto format = read_format(from);
+    SavedLevels::Given given;
+    given.extents = from.numbers<std::uint64_t>();
+    given.level_extents = from.numbers<std::uint64_t>();
+    given.nnz = from.real();
+    const std::size_t levels_told = given.level_extents.size();  // of layouts
+    if (format && (format->modes() != given.extents.size() || (format->layout ? format->order() : 0) != levels_told))
+      format = input_error("extents of another number of levels");
+    if (!format) right = std::unexpected(format.error());
+    if (format) given.format = std::move(*format);
+    levels.given[name] = std::move(given);
+  });
+  if (!right) return std::unexpected(right.error());
+  return levels;
+}
+
 Expected<SavedRequest> read_request(ByteReader& from) {
   SavedRequest request;
   request.expression = from.text();
@@ -111,6 +148,11 @@ Expected<SavedRequest> read_request(ByteReader& from) {
     request.operands[name] = std::move(figures);
   });
   if (!right) return std::unexpected(right.error());
+  if (from.number() != 0) {
+    auto levels = read_levels(from);
+    if (!levels) return std::unexpected(levels.error());
+    request.levels = std::move(*levels);
+  }
   return request;
 }
 
@@ -130,6 +172,20 @@ std::map<std::string, Statistics> statistics_of(const SavedRequest& request) {
   return statistics;
 }
 
+NamedFacts given_facts(const SavedRequest& request) {
+  NamedFacts facts = named_facts(statistics_of(request));
+  if (!request.levels) return facts;
+  for (const auto& [name, given] : request.levels->given) {
+    const Format plain = given.format.layout ? sparse_format(given.extents.size(), given.format.scalar) : given.format;
+    std::map<ModeSet, double> distinct;
+    if (!given.extents.empty()) distinct[~ModeSet{0} >> (8 * sizeof(ModeSet) - given.extents.size())] = given.nnz;
+    OperandFacts known = operand_facts(Statistics(given.extents, plain, given.nnz, std::move(distinct)));
+    known.format = given.format;
+    facts.insert_or_assign(name, std::move(known));
+  }
+  return facts;
+}
+
 std::string packed(const SavedKernel& kernel, const std::string& environment) {
   ByteWriter to;
   to.text(kernel.request.expression);
@@ -144,6 +200,8 @@ std::string packed(const SavedKernel& kernel, const std::string& environment) {
       to.real(counted.second);
     });
   });
+  to.number(kernel.request.levels ? 1 : 0);
+  if (kernel.request.levels) write(to, *kernel.request.levels);
   write(to, kernel.network);
   return pack_entry(environment, to.take());
 }

@@ -3,15 +3,29 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "engine/network/exposure.h"
 #include "engine/saved_network.h"
 #include "frontend/named_operands.h"
 #include "weft/engine.h"
 
 namespace weft {
+
+/// How operands are given to a kernel over the levels of layouts, and how far these are exposed (network/exposure.h).
+struct SavedLevels {
+  struct Given {
+    Format format;
+    std::vector<std::uint64_t> extents;        ///< of modes
+    std::vector<std::uint64_t> level_extents;
+    double nnz = 0;
+  };
+  Exposing exposing = Exposing::all;
+  std::map<std::string, Given> given;
+};
 
 /// What a kernel was compiled for. Holds figures of operands, and nothing of the tensors.
 struct SavedRequest {
@@ -23,11 +37,14 @@ struct SavedRequest {
   };
   std::string expression;
   CompileOptions options;
-  std::map<std::string, Figures> operands;
+  std::map<std::string, Figures> operands;  ///< as planned: over levels, where `levels` tells how they are given
+  std::optional<SavedLevels> levels = {};
 };
 
 SavedRequest::Figures figures_of(const Statistics& statistics);
 std::map<std::string, Statistics> statistics_of(const SavedRequest& request);
+/// The operands as they are given.
+NamedFacts given_facts(const SavedRequest& request);
 
 struct SavedKernel {
   SavedRequest request;

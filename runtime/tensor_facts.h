@@ -74,6 +74,13 @@ class KnownLayouts {
 
 struct ComputedPattern;
 
+/// Whether the coordinates of each fiber of the last level, which is compressed, follow each other.
+enum class Adjacency : std::uint8_t {
+  none,
+  from_first,  ///< from the first one on
+  from_zero,   ///< and that is 0
+};
+
 /// What is known of a pattern, by all tensors over it. Thread safe.
 struct PatternFacts {
   explicit PatternFacts(bool known_valid) : valid(known_valid) {}
@@ -86,6 +93,12 @@ struct PatternFacts {
   /// Of a pattern that a kernel has computed: set by who makes the tensor, before others see it; else null.
   std::shared_ptr<const ComputedPattern> computed;
 
+  /// Of levels as kernels read them: how the coordinates of a fiber follow each other, and, where values stay where a host has them,
+  /// 1 + the element by position. Set by who makes the tensor, before others see it.
+  Adjacency adjacent = Adjacency::none;
+  Buffer places;
+  unsigned place_bits = 0;  ///< 0: position p holds value p
+
   /// Of a layout that weft made: its levels as kernels read them, with which values.
   struct Levels {
     Tensor tensor;
@@ -93,6 +106,13 @@ struct PatternFacts {
   };
   std::mutex leveling;  ///< of what follows
   std::optional<Levels> levels;
+  /// Of diagonals: their places inside of the tensor as two compressed levels, without values, for those from that element on.
+  struct Placed {
+    Tensor pattern;
+    std::uint32_t kept = 0;  ///< the mode that the last level has
+    std::uint64_t offset = 0;
+  };
+  std::optional<Placed> placed;
 
   /// What plans and code know of the pattern, as a number of 128 bits; made by `make` when first asked.
   template <class Make>

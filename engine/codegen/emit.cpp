@@ -138,6 +138,22 @@ void Emitter::if_then(llvm::Value* condition, Body body) {
   ir_.SetInsertPoint(after);
 }
 
+void Emitter::if_else(llvm::Value* condition, Body then, Body otherwise) {
+  llvm::BasicBlock* inside = block("then");
+  llvm::BasicBlock* other = block("else");
+  llvm::BasicBlock* after = block("endif");
+  ir_.CreateCondBr(condition, inside, other);
+  ir_.SetInsertPoint(inside);
+  then();
+  ir_.CreateBr(after);
+  other->moveAfter(ir_.GetInsertBlock());
+  ir_.SetInsertPoint(other);
+  otherwise();
+  ir_.CreateBr(after);
+  after->moveAfter(ir_.GetInsertBlock());
+  ir_.SetInsertPoint(after);
+}
+
 void Emitter::if_rarely(llvm::Value* condition, Body body) {
   llvm::BasicBlock* inside = block("rare");
   llvm::BasicBlock* after = block("usual");

@@ -90,6 +90,7 @@ class Emitter {
   void store(llvm::Value* value, llvm::Value* address, unsigned alignment);
 
   void if_then(llvm::Value* condition, Body body);
+  void if_else(llvm::Value* condition, Body then, Body otherwise);
   void if_rarely(llvm::Value* condition, Body body);  ///< the same, its body out of the way
   /// The kernel ends with this status unless it is KernelStatus::done.
   void return_unless_done(llvm::Value* status);

@@ -93,6 +93,10 @@ void Generator::declare_entry(llvm::Function* body) {
 
 void Generator::describe(LevelCode& code, loop::StorageId storage, std::uint32_t level) const {
   code.full = is_full(program_, storage, level);
+  if (const loop::AdjacentFact* const fact = adjacent_fact(program_, storage); fact != nullptr && fact->level == level) {
+    code.adjacent = true;
+    code.from_zero = fact->from_zero;
+  }
   if (const auto fiber = loop::short_fiber(program_, storage, level)) {
     code.longest = fiber->maximum;
     code.constant = fiber->exact;

@@ -1,6 +1,7 @@
 // Generator: walks a Program and writes its code. frame.cpp sets up the functions, generate.cpp walks the statements,
 // loop.cpp writes the loops, drive.cpp what drives them, short_fiber.cpp those over a few entries, flat.cpp those over the
-// entries of a chain, baked.cpp those over constant coordinates, begin.cpp what is written to memory that was not cleared,
+// entries of a chain, adjacent.cpp those over coordinates that follow each other, baked.cpp those over constant coordinates, begin.cpp
+// what is written to memory that was not cleared,
 // batch.cpp what several iterations add to one block together, hold.cpp what they keep in registers, long_sum.cpp such sums of many terms,
 // vector.cpp the vector loops and rows of vectors, append.cpp the outputs that grow, workspace.cpp the workspaces that know their entries,
 // with the files of their kinds of levels (hashed.cpp, bitmap.cpp, accumulator.cpp).
@@ -226,6 +227,15 @@ class Generator {
   void gather_sums(const loop::For& each, const Driver& driver, std::span<const loop::Step> rest, const Scope& scope);
   void add_gathered(const GatheredLoop& loop, llvm::Value* position, llvm::Value* mask, std::size_t number, const Scope& scope);
 
+  // adjacent.cpp
+  struct AdjacentSums;
+  bool may_walk_adjacent(const loop::For& each) const;
+  bool walks_adjacent(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest, const Scope& scope) const;
+  std::shared_ptr<AdjacentSums> begin_adjacent_sums(const loop::For& each);
+  std::shared_ptr<AdjacentSums> begin_sums_of_fibers(const loop::For& each, const Scope& scope);
+  void end_adjacent_sums(AdjacentSums& begun, const Scope& scope);
+  void walk_adjacent(const loop::For& each, const Driver& driver, std::span<const loop::Step> rest, const Scope& scope);
+
   // drive.cpp
   Driver open_driver(const loop::Step& step, bool alone, const Scope& scope, bool cut);
   llvm::Value* coordinate_of(const Driver& driver, llvm::Value* position, const Scope& scope);
@@ -300,10 +310,20 @@ class Generator {
   llvm::Value* picked_piece(llvm::Type* element, llvm::Value* base, const Piece& piece, llvm::Value* stride);
   llvm::Value* row_piece(loop::AccessId access, const Lanes& lanes, const Piece& piece, std::size_t number, const Scope& scope);
   void store_piece(const StorageCode& storage, const Piece& piece, llvm::Value* position, llvm::Value* value);
-  struct VectorSum;
+  /// One accumulate of a vector loop, with all that does not depend on the lane computed before it.
+  struct VectorSum {
+    const loop::Accumulate* sum = nullptr;
+    llvm::Type* type = nullptr;                               ///< scalar type of the product
+    llvm::Value* scalars = nullptr;                           ///< product of what does not depend on the lane; null: 1
+    std::vector<std::pair<loop::AccessId, Lanes>> rows = {};  ///< the other factors
+    Lanes target{};
+    bool reduces = false;             ///< the target is one scalar
+    std::vector<Slot> partial = {};  ///< of a reduction: which sum each vector is added to; with strict_fp the one running sum
+  };
   void add_piece(const VectorSum& sum, const Piece& piece, std::size_t number, llvm::Value* before, const Scope& scope);
   void add_pieces(const VectorSum& sum, std::span<const Piece> parts, std::size_t first, const Scope& scope);
   std::vector<Piece> block_at(llvm::Value* offset);
+  Piece masked_piece(llvm::Value* offset, llvm::Value* end);
   void finish_reduction(const VectorSum& sum, const Scope& scope);
   llvm::Value* convert_lanes(llvm::Value* value, llvm::Type* scalar);
 
@@ -373,6 +393,7 @@ class Generator {
   std::map<loop::AccessId, llvm::Value*> keys_;  ///< of hashed workspaces: memory for the key that is bound
   std::map<std::pair<loop::AccessId, std::uint32_t>, llvm::Value*> lists_;  ///< tables of levels driven in order
   std::map<const loop::For*, const SideSums*> side_sums_;
+  std::map<const loop::For*, AdjacentSums*> adjacent_sums_;  ///< by adjacent loop: those around the loop over its fibers
   std::map<const loop::For*, Batch*> batches_;  ///< nests of loops whose products are put aside
   std::map<const loop::For*, std::vector<const loop::For*>> flat_;  ///< loops marked @flat with those inside that they walk
   std::map<const loop::For*, Slot> counters_;  ///< by loop, if asked for

@@ -73,6 +73,10 @@ void locate_sparse(Emitter& emit, const StorageCode& storage, const Cursor& curs
   next_kind(storage, cursor).locate(emit, storage, cursor, coordinate, finger, finger_end, then);
 }
 
+llvm::Value* value_element(Emitter& emit, const StorageCode& storage, llvm::Value* position) {
+  return storage.places ? placed_element(emit, storage, position) : position;
+}
+
 llvm::Value* value_address(Emitter& emit, const StorageCode& storage, llvm::Value* position) {
   if (emit.checked() && !storage.levels.empty()) {
     const auto last = static_cast<std::uint32_t>(storage.levels.size() - 1);

@@ -21,6 +21,8 @@ struct LevelCode {
   bool full = false;                 ///< every coordinate is stored in every fiber
   std::uint64_t longest = 0;         ///< entries of a fiber at most; 0: not known to be few
   bool constant = false;             ///< every fiber has that many
+  bool adjacent = false;             ///< coordinates of a fiber follow each other
+  bool from_zero = false;            ///< and begin at 0
 };
 
 struct Pattern;
@@ -87,6 +89,8 @@ llvm::Value* is_marked(Emitter& emit, const StorageCode& storage, std::uint32_t 
 void locate_sparse(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate,
                    const Slot* finger, llvm::Value* finger_end, llvm::function_ref<void(const Cursor&)> then);
 
+/// The number of a value among those of the storage's array: its position, unless values stand in another order.
+llvm::Value* value_element(Emitter& emit, const StorageCode& storage, llvm::Value* position);
 /// Address of a value; checks the position, and its place, in checked mode.
 llvm::Value* value_address(Emitter& emit, const StorageCode& storage, llvm::Value* position);
 /// Fetches values that are read through places, some positions behind this one, into the second cache. Nothing for others.

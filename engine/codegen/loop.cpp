@@ -155,7 +155,7 @@ bool Generator::always_strips(const loop::Block& statements) const {
     if (!each) return false;
     if (const JoinedLoops loops = joined_loops(program_, *each); !loops.empty())
       return !is_windowed(loops) && !is_unrolled(program_, loops);
-    if (loop::is_short_loop(program_, *each) || is_written_out(program_, *each)) return false;
+    if (loop::is_short_loop(program_, *each) || is_written_out(program_, *each) || may_walk_adjacent(*each)) return false;
     // Nothing filters: every step binds the loop's own index, dense ones but for the driver, or has dense levels only.
     std::size_t drivers = 0;
     bool child_of_sparse = false;
@@ -260,7 +260,12 @@ void Generator::iterate(const loop::For& each, std::span<const Driver> drivers, 
     gather_sums(each, drivers[0], rest, scope);
     return;
   }
+  if (walks_adjacent(each, drivers, rest, scope)) {
+    walk_adjacent(each, drivers[0], rest, scope);
+    return;
+  }
   const std::shared_ptr<Batch> batch = begin_batch(each, scope);
+  const std::shared_ptr<AdjacentSums> fibers = batch ? nullptr : begin_sums_of_fibers(each, scope);
   const bool outer = batch || has_running_loop(walked_body(each));
   const bool spends =
       outer && !(drivers.size() == 1 && rest_is_dense(rest, drivers, scope) && always_strips(walked_body(each)));
@@ -313,6 +318,7 @@ void Generator::iterate(const loop::For& each, std::span<const Driver> drivers, 
   else
     emit_->strips(positions, ends, inner);
   if (side) side_sums_.erase(side->written);
+  if (fibers) end_adjacent_sums(*fibers, scope);
   end_batch(batch.get());
 }
 

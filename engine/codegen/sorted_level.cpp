@@ -169,6 +169,23 @@ void locate_unique(Emitter& emit, const StorageCode& storage, std::uint32_t leve
   });
 }
 
+/// In a fiber whose coordinates follow each other: at its distance from the first one, if that is within.
+void locate_adjacent(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate,
+                     LevelKindCode::Found then) {
+  const std::uint32_t level = cursor.bound;
+  const Range range = positions_below(emit, storage, cursor);
+  llvm::Value* length = emit.sub(range.end, range.begin);
+  const auto at = [&](llvm::Value* distance) {
+    emit.if_then(below(emit, distance, length), [&] { then({level + 1, emit.add(range.begin, distance), nullptr}); });
+  };
+  if (storage.levels[level].from_zero) {
+    at(coordinate);
+    return;
+  }
+  emit.if_then(below(emit, range.begin, range.end),
+               [&] { at(emit.sub(coordinate, emit.widen(coordinate_at(emit, storage, level, range.begin)))); });
+}
+
 }  // namespace
 
 void locate_sorted(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate, const Slot* finger,
@@ -183,6 +200,10 @@ void locate_sorted(Emitter& emit, const StorageCode& storage, const Cursor& curs
     const std::vector<std::uint64_t>& crd = storage.baked->crd[level];
     for (std::uint64_t position = *baked_number(storage, range.begin); position < *baked_number(storage, range.end); ++position)
       if (crd[position] == *wanted) then({level + 1, emit.constant(position), nullptr});
+    return;
+  }
+  if (storage.levels[level].adjacent) {
+    locate_adjacent(emit, storage, cursor, coordinate, then);
     return;
   }
   const bool runs = is_run_level(*storage.storage, level);

@@ -252,6 +252,47 @@ bool is_vector_loop(const Program& program, const For& each) {
   });
 }
 
+const loop::AdjacentFact* adjacent_fact(const Program& program, loop::StorageId storage) {
+  for (const loop::Fact& fact : program.facts)
+    if (const auto* adjacent = std::get_if<loop::AdjacentFact>(&fact); adjacent && adjacent->storage == storage) return adjacent;
+  return nullptr;
+}
+
+bool is_adjacent_loop(const Program& program, const For& each) {
+  if (each.body.empty() || each.marks.flat || each.marks.batch > 0) return false;
+  if (is_ranged(program) && &each == &std::get<For>(program.body.front().node)) return false;
+  if (!std::ranges::all_of(each.body, [](const Statement& statement) { return std::holds_alternative<Accumulate>(statement.node); }))
+    return false;
+  if (shares_sum(program, each)) return false;
+  std::size_t drivers = 0;
+  for (const Step& step : each.steps) {
+    const loop::Access& access = program.accesses[step.access];
+    const loop::Storage& storage = program.storages[access.storage];
+    const bool along = std::ranges::find(access.indices, each.index) != access.indices.end();
+    if (along && (access.indices.back() != each.index || std::ranges::count(access.indices, each.index) != 1)) return false;
+    if (step.use == Use::drive && along && is_sparse(storage.levels.back().kind)) {
+      if (adjacent_fact(program, access.storage) == nullptr || steps_on(each, step.access) != 1 || ++drivers > 1) return false;
+      continue;
+    }
+    if (step.use == Use::append || (storage.role == loop::Role::workspace && in_registers(program, access.storage))) return false;
+    for (std::uint32_t level = first_level(program, each, step.access); level < storage.levels.size(); ++level)
+      if (is_sparse(storage.levels[level].kind)) return false;
+  }
+  if (drivers != 1) return false;
+  const BlockUses found = uses(each.body);
+  if (std::ranges::any_of(each.body, [&](const Statement& statement) {
+        return !flagged_factors(program, std::get<Accumulate>(statement.node)).empty();
+      }))
+    return false;
+  return std::ranges::all_of(found.targets, [&](loop::AccessId target) {
+    const loop::StorageId id = program.accesses[target].storage;
+    const std::vector<Level>& levels = program.storages[id].levels;
+    const bool along = steps_on(each, target) > 0;
+    return std::ranges::all_of(levels, [](const Level& level) { return is_dense(level); }) && !(along && levels.back().strided) &&
+           (levels.empty() || !in_registers(program, id)) && !uses_storage(program, found.factors, id);
+  });
+}
+
 bool in_registers(const Program& program, loop::StorageId storage) {
   const loop::Storage& workspace = program.storages[storage];
   if (workspace.levels.size() > 1) return is_register_tile(program, storage);

@@ -42,6 +42,12 @@ bool contains_loop(const loop::Block& block);
 /// every target contiguous in the index or independent of it, no target read in the same body.
 bool is_vector_loop(const loop::Program& program, const loop::For& each);
 
+/// The fact that coordinates of the storage's last level follow each other; null: there is none.
+const loop::AdjacentFact* adjacent_fact(const loop::Program& program, loop::StorageId storage);
+/// The loop is driven by the last level of one input, of whose fibers the coordinates follow each other by a fact, and every other access
+/// used inside is dense along it or independent of it: nothing but accumulates, and no target is read.
+bool is_adjacent_loop(const loop::Program& program, const loop::For& each);
+
 /// A loop over a few coordinates, known by a fact, around vector loops and accumulates alone: its iterations are written one after the
 /// other.
 bool is_written_out(const loop::Program& program, const loop::For& each);

@@ -28,17 +28,6 @@ bool is_number(llvm::Value* value, std::uint64_t number) {
 
 }  // namespace
 
-/// One accumulate of a vector loop, with all that does not depend on the lane computed before it.
-struct Generator::VectorSum {
-  const loop::Accumulate* sum = nullptr;
-  llvm::Type* type = nullptr;                          ///< scalar type of the product
-  llvm::Value* scalars = nullptr;                      ///< product of what does not depend on the lane; null: 1
-  std::vector<std::pair<loop::AccessId, Lanes>> rows;  ///< the other factors
-  Lanes target{};
-  bool reduces = false;       ///< the target is one scalar
-  std::vector<Slot> partial;  ///< of a reduction: which sum each vector is added to; with strict_fp the one running sum
-};
-
 /// The lanes from `first` on.
 std::vector<Piece> Generator::pieces(std::uint64_t extent, std::uint64_t first) {
   std::vector<Piece> result;
@@ -249,9 +238,15 @@ void Generator::add_piece(const VectorSum& sum, const Piece& piece, std::size_t 
   llvm::Value* last = factors.back();
 
   if (sum.reduces) {
-    if (piece.mask)  // inactive lanes must not add 0 * NaN
+    // Inactive lanes must not add 0 * NaN; those of rows that are loaded here are 0 in all of them.
+    const auto is_loaded = [&](const auto& row) {
+      return scope.rows[row.first].empty() && scope.held[storage_of(row.first).id].empty();
+    };
+    const bool loaded =
+        piece.mask && !sum.scalars && !sum.rows.empty() && !emit_->strict() && std::ranges::all_of(sum.rows, is_loaded);
+    if (piece.mask && !loaded)
       last = ir.CreateSelect(piece.mask, last, llvm::Constant::getNullValue(type));
-    if (emit_->strict() || (product && piece.mask)) {
+    if (emit_->strict() || (product && piece.mask && !loaded)) {
       llvm::Value* whole = multiply(product, last);
       if (piece.mask)
         whole =
@@ -308,6 +303,15 @@ std::vector<Piece> Generator::block_at(llvm::Value* offset) {
   std::vector<Piece> parts;
   for (unsigned n = 0; n < vectors_per_block; ++n) parts.push_back({emit_->add(offset, emit_->constant(n * lanes_)), lanes_, nullptr});
   return parts;
+}
+
+/// A vector from an offset on, of which the lanes before `end` count.
+Piece Generator::masked_piece(llvm::Value* offset, llvm::Value* end) {
+  llvm::IRBuilder<>& ir = emit_->ir();
+  std::vector<llvm::Constant*> numbers;
+  for (unsigned lane = 0; lane < lanes_; ++lane) numbers.push_back(ir.getInt64(lane));
+  llvm::Value* left = ir.CreateVectorSplat(lanes_, ir.CreateSub(end, offset));
+  return {offset, lanes_, ir.CreateICmpULT(llvm::ConstantVector::get(numbers), left)};
 }
 
 /// target += value, for a target that is one scalar here.
@@ -412,14 +416,9 @@ void Generator::vector_loop(const JoinedLoops& loops, const Scope& outer, bool c
         if (known) return;
         emit_->while_loop([&] { return ir.CreateICmpULT(emit_->get(offset), limits[0]); },
                           [&] {
-                            llvm::Value* now = emit_->get(offset);
-                            llvm::Value* left = ir.CreateSub(limits[0], now);
-                            std::vector<llvm::Constant*> numbers;
-                            for (unsigned lane = 0; lane < lanes_; ++lane) numbers.push_back(ir.getInt64(lane));
-                            llvm::Value* mask = ir.CreateICmpULT(llvm::ConstantVector::get(numbers),
-                                                                 ir.CreateVectorSplat(lanes_, left));
-                            for (const VectorSum& sum : sums) add_pieces(sum, std::vector{Piece{now, lanes_, mask}}, 0, scope);
-                            emit_->set(offset, emit_->add(now, emit_->minimum(left, emit_->constant(lanes_))));
+                            const Piece left = masked_piece(emit_->get(offset), limits[0]);
+                            for (const VectorSum& sum : sums) add_pieces(sum, std::span(&left, 1), 0, scope);
+                            emit_->set(offset, emit_->minimum(emit_->add(left.offset, emit_->constant(lanes_)), limits[0]));
                           });
       });
     }

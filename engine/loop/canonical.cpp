@@ -147,6 +147,9 @@ FactKey key(const Fact& fact) {
                                [&](const FiberFact& f) {
                                  return FactKey{fact.index(), f.storage, f.level, f.maximum};  // a level has one bound
                                },
+                               [&](const AdjacentFact& f) {
+                                 return FactKey{fact.index(), f.storage, f.level, f.from_zero ? 1 : 0};
+                               },
                                [&](const FiniteFact& f) {
                                  return FactKey{fact.index(), f.storage, 0, 0};
                                },

@@ -224,8 +224,9 @@ class HeadReader : protected TokenReader {
       return LikeFact{id, pattern};
     }
     const bool full = at("full");
-    if (!full && !at("fiber")) {
-      if (!failed()) error("expected a fact, one of: extent, full, fiber, finite, like, pattern, presence");
+    const bool adjacent = at("adjacent");
+    if (!full && !adjacent && !at("fiber")) {
+      if (!failed()) error("expected a fact, one of: adjacent, extent, full, fiber, finite, like, pattern, presence");
       return {};
     }
     advance();
@@ -233,6 +234,11 @@ class HeadReader : protected TokenReader {
     const auto [id, level] = storage_level();
     expect(")");
     if (full) return FullFact{id, level};
+    if (adjacent) {
+      const bool from_zero = accept("=");
+      if (from_zero) expect("0");
+      return AdjacentFact{id, level, from_zero};
+    }
     const bool exact = accept("=");
     if (!exact) expect("<=");
     return FiberFact{id, level, number(), exact};

@@ -139,6 +139,9 @@ class Printer {
                    [&](const FiberFact& f) {
                      return fmt::format("fiber({}.{}) {} {}", storage_name(f.storage), f.level, f.exact ? "=" : "<=", f.maximum);
                    },
+                   [&](const AdjacentFact& f) {
+                     return fmt::format("adjacent({}.{}){}", storage_name(f.storage), f.level, f.from_zero ? " = 0" : "");
+                   },
                    [&](const FiniteFact& f) { return fmt::format("finite({})", storage_name(f.storage)); },
                    [&](const PatternFact& f) { return fmt::format("pattern({}) = {}", storage_name(f.storage), f.digest); },
                    [&](const PresenceFact& f) { return fmt::format("presence({})", storage_name(f.storage)); },

@@ -64,6 +64,15 @@ struct FiberFact {  ///< fiber(T.2) <= 4: entries of each fiber; fiber(T.2) = 4:
   bool exact = false;
   bool operator==(const FiberFact&) const = default;
 };
+/// adjacent(B.2): the coordinates of each fiber of the last level follow each other without a gap, and so do the elements that hold
+/// their values: coordinate(p + 1) = coordinate(p) + 1 inside a fiber, and places[p + 1] = places[p] + 1. adjacent(B.2) = 0: and
+/// they begin at 0, so that none has to be read.
+struct AdjacentFact {
+  StorageId storage = 0;
+  std::uint32_t level = 0;
+  bool from_zero = false;
+  bool operator==(const AdjacentFact&) const = default;
+};
 struct FiniteFact {  ///< finite(B): no NaN, no Inf stored
   StorageId storage = 0;
   bool operator==(const FiniteFact&) const = default;
@@ -88,7 +97,7 @@ struct PresenceFact {
   StorageId storage = 0;
   bool operator==(const PresenceFact&) const = default;
 };
-using Fact = std::variant<ExtentFact, FullFact, FiberFact, FiniteFact, LikeFact, PatternFact, PresenceFact>;
+using Fact = std::variant<ExtentFact, FullFact, FiberFact, FiniteFact, LikeFact, PatternFact, PresenceFact, AdjacentFact>;
 
 enum class Use : std::uint8_t { drive, locate, insert, append };
 

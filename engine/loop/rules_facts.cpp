@@ -67,6 +67,7 @@ Expected<void> check_facts(const Program& program) {
   std::map<IndexId, std::uint64_t> extents;
   std::map<std::pair<StorageId, std::uint32_t>, std::uint64_t> fibers;
   std::map<StorageId, std::uint64_t> patterns;
+  std::map<StorageId, bool> adjacent;
   for (const Fact& fact : program.facts) {
     const Expected<void> checked = std::visit(
         Overloaded{[&](const ExtentFact& f) -> Expected<void> {
@@ -95,6 +96,15 @@ Expected<void> check_facts(const Program& program) {
                        return input_error(fmt::format("facts: fiber({}.{}) is bounded twice",
                                                       program.storages[f.storage].name, f.level));
                      return {};
+                   },
+                   [&](const AdjacentFact& f) -> Expected<void> {
+                     if (Expected<void> named = check_storage(program, f.storage, f.level, "adjacent"); !named) return named;
+                     if (!adjacent.try_emplace(f.storage, f.from_zero).second)
+                       return input_error(fmt::format("facts: adjacent({}.{}) is stated twice", program.storages[f.storage].name, f.level));
+                     const std::vector<Level>& levels = program.storages[f.storage].levels;
+                     if (f.level + 1 == levels.size() && is_compressed(levels.back().kind)) return {};
+                     return input_error(fmt::format("facts: adjacent({}.{}): it is said of a last level that is compressed",
+                                                    program.storages[f.storage].name, f.level));
                    },
                    [&](const FiniteFact& f) { return check_storage(program, f.storage, std::nullopt, "finite"); },
                    [&](const PatternFact& f) -> Expected<void> {

@@ -102,6 +102,16 @@ void add_full_levels(LoweredNest& nest, const std::vector<std::vector<bool>>& fu
   }
 }
 
+void add_adjacent_levels(LoweredNest& nest, const std::vector<Adjacency>& adjacent) {
+  for (loop::StorageId storage = 0; storage < nest.program.storages.size(); ++storage) {
+    const loop::Storage& input = nest.program.storages[storage];
+    if (input.role != loop::Role::input || nest.tensors[storage] >= adjacent.size()) continue;
+    const Adjacency how = adjacent[nest.tensors[storage]];
+    const auto last = static_cast<std::uint32_t>(input.levels.size() - 1);
+    if (how != Adjacency::none) nest.program.facts.push_back(loop::AdjacentFact{storage, last, how == Adjacency::from_zero});
+  }
+}
+
 void add_short_fibers(LoweredNest& nest, const std::vector<std::vector<LoweringFacts::Fiber>>& fibers) {
   for (loop::StorageId storage = 0; storage < nest.program.storages.size(); ++storage) {
     const loop::Storage& input = nest.program.storages[storage];
@@ -190,6 +200,7 @@ Expected<std::vector<LoweredNest>> lower(const Schedule& schedule, const Network
     mark_places(nest, more.place_bits);
     LoweredNest lowered = specialized(with_workspace_widths(with_drains(nest), network), network, finite, more);
     lowered.program = loop::with_needed_finite_facts(std::move(lowered.program));
+    add_adjacent_levels(lowered, more.adjacent);
     if (auto wide = check_widths(lowered, network); !wide) return std::unexpected(wide.error());
     if (const auto good = loop::verify(lowered.program); !good) {
       return internal_error(

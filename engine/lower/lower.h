@@ -9,6 +9,7 @@
 
 #include "engine/loop/program.h"
 #include "engine/plan/schedule/schedule.h"
+#include "runtime/tensor_facts.h"
 #include "weft/specialization.h"
 
 namespace weft {
@@ -47,6 +48,8 @@ struct LoweringFacts {
   std::vector<std::vector<double>> means = {};
   /// By tensor of the schedule: width of the places that its values are read through (loop::Storage::place_bits); 0 or empty: none.
   std::vector<std::uint8_t> place_bits = {};
+  /// By tensor of the schedule: how coordinates of the last level follow each other (loop::AdjacentFact); empty: none do.
+  std::vector<Adjacency> adjacent = {};
   std::vector<std::optional<std::uint64_t>> patterns;  ///< by tensor of the schedule: digests of what may be baked in
   /// Results, by name, whose sums have a coefficient word, 1 or not, so that runs may scale them; and dense results whose
   /// elements need not lie side by side but along the last level: the other levels have strides.

@@ -129,10 +129,23 @@ std::optional<LevelSum> sum_of(const Placement& placement, std::uint32_t mode, c
   return sum.summands.empty() ? std::nullopt : std::optional(sum);
 }
 
+/// A sum of two levels' coordinates, the second once: first + distance * c0 + c1.
+std::optional<LevelSum> sum_of_two(std::int64_t distance, Wide first, const std::vector<std::uint64_t>& extents) {
+  constexpr Wide furthest = Wide{1} << 62;
+  const Wide across = Wide{distance} * (Wide{extents[0]} - 1);
+  const Wide least = first + std::min<Wide>(across, 0);
+  const Wide most = first + std::max<Wide>(across, 0) + Wide{extents[1]} - 1;
+  if (least < -furthest || most > furthest) return std::nullopt;
+  return LevelSum{{{0, distance}, {1, 1}},
+                  {static_cast<std::int64_t>(least), static_cast<std::int64_t>(most), static_cast<std::int64_t>(first)}};
+}
+
 /// The levels of an operand as its network has them, and the modes that are told by sums of these alone.
 struct Native {
   std::vector<ModePart> parts;
   std::map<std::uint32_t, LevelSum> sums;
+  bool placed = false;                     ///< ExposedTensor::placed
+  std::vector<std::uint64_t> extents = {};  ///< of the levels, where they are placed
 };
 
 class Exposer {
@@ -245,6 +258,36 @@ class Exposer {
     if (!native.sums.empty() && slots_of_fibers(layout)) return std::nullopt;
     return native;
   }
+  /// Of two levels, diagonals and a dense mode: read in compressed levels, the last one's coordinates either those of that mode or of the
+  /// other one.
+  std::vector<Native> placed_levels(TensorId tensor) const {
+    const auto& format = stored_[tensor].format;
+    const std::vector<std::uint64_t>& extents = stored_[tensor].level_extents;
+    if (exposing_ != Exposing::all || !format || !format->layout || network_.tensors[tensor].is_result || is_pattern(tensor)) return {};
+    const Layout& layout = *format->layout;
+    if (layout.modes.size() != 2 || layout.levels.size() != 2 || !layout.free.empty() || extents.size() != 2) return {};
+    const LayoutLevel& diagonals = layout.levels[0];
+    const auto along = part_of(layout, layout.levels[1]);
+    if (!diagonals.value || diagonals.low || diagonals.high || diagonals.kind != LevelKind::compressed ||
+        diagonals.order == LevelOrder::descending || !is_dense(layout.levels[1].kind))
+      return {};
+    if (!along || along->own || *along != ModePart{along->mode}) return {};
+    if (!mode_index_.contains({tensor, 0}) || !mode_index_.contains({tensor, 1})) return {};
+    const std::uint32_t other = 1 - along->mode;
+    const auto placement = Placement::of(layout, network_.tensors[tensor].extents, network_.tensors[tensor].name);
+    if (!placement || std::ranges::any_of(placement->levels(), &PlacedLevel::varies)) return {};
+    auto given = sum_of(*placement, other, extents);
+    if (!given || given->summands.size() != 2) return {};
+    std::ranges::sort(given->summands, {}, &LevelSum::Summand::level);
+    const std::int64_t distance = given->summands[0].distance;
+    if (given->summands[0].level != 0 || (distance != 1 && distance != -1) || given->summands[1].distance != 1) return {};
+    const std::vector<std::uint64_t> turned{extents[0], network_.tensors[tensor].extents[other]};
+    const auto back = sum_of_two(-distance, -Wide{given->reach.first}, turned);
+    std::vector<Native> natives;
+    natives.push_back({{ModePart{.own = true}, *along}, {{other, *given}}, true, extents});
+    if (back) natives.push_back({{ModePart{.own = true}, ModePart{other}}, {{along->mode, *back}}, true, turned});
+    return natives;
+  }
   bool is_pattern(TensorId operand) const {
     return std::ranges::any_of(stored_, [&](const StoredAs& each) { return each.like == operand; });
   }
@@ -252,6 +295,14 @@ class Exposer {
   /// Keeps sums of levels where all other tensors bear them, and are dense, so that nothing depends on which places there are.
   void settle_sums() {
     std::erase_if(native_, [&](const auto& one) { return !one.second.sums.empty() && !may_stay(one.first, one.second); });
+    for (TensorId tensor = 0; tensor < network_.tensors.size(); ++tensor) {
+      if (native_.contains(tensor)) continue;
+      for (Native& native : placed_levels(tensor)) {
+        if (!may_stay(tensor, native)) continue;
+        native_[tensor] = std::move(native);
+        break;
+      }
+    }
     for (const auto& [tensor, native] : native_) {
       for (const auto& [mode, sum] : native.sums) summed_[class_of(mode_index_.at({tensor, mode}))] = {tensor, mode};
     }
@@ -285,6 +336,24 @@ class Exposer {
       if (all != here) return false;
     }
     return true;
+  }
+  /// Whether an operand is read at entries of a placed one alone: in a product of these two, where nothing is summed over the operand
+  /// before they meet.
+  bool stays_inside(TensorId tensor) const {
+    const Term* const product = term_of(tensor);
+    if (product == nullptr || product->factors.size() != 2 || network_.tensors[tensor].is_result) return false;
+    const bool first = product->factors[0].tensor == tensor;
+    const TensorAccess& access = product->factors[first ? 0 : 1];
+    const TensorAccess& other = product->factors[first ? 1 : 0];
+    const auto native = native_.find(other.tensor);
+    if (other.tensor == tensor || native == native_.end() || !native->second.placed) return false;
+    const auto assigned = std::ranges::find_if(network_.assignments, [&](const Assignment& assignment) {
+      return std::ranges::any_of(assignment.terms, [&](const Term& term) { return &term == product; });
+    });
+    return std::ranges::all_of(access.indices, [&](IndexId index) {
+      return std::ranges::find(other.indices, index) != other.indices.end() ||
+             std::ranges::find(assigned->result.indices, index) != assigned->result.indices.end();
+    });
   }
   /// The product that has the tensor.
   const Term* term_of(TensorId tensor) const {
@@ -361,6 +430,7 @@ class Exposer {
       }
       if (const auto summed = sum_over(tensor, mode)) exposed.reach[mode] = native_.at(summed->operand).sums.at(summed->level).reach;
     }
+    exposed.inside = !exposed.reach.empty() && stays_inside(tensor);
     exposed.read_in = exposed.reach.empty() ? format_over(exposed.parts, levels, plain.order()) : plain;
   }
   /// The tensor, and the mode of it, that say an index by a sum of levels.
@@ -412,6 +482,7 @@ class Exposer {
       is_cut = is_cut || (mode_index_.contains({tensor, mode}) && !cuts(tensor, mode).empty()) || sum_over(tensor, mode);
     const auto native = native_.find(tensor);
     const bool done = native != native_.end() && expose_layout(tensor, native->second.parts, *stored.format);
+    exposed.placed = done && native->second.placed;
     const std::vector<std::uint32_t> modes = stored.like ? modes_of_pattern(tensor, *stored.like) : std::vector<std::uint32_t>();
     if (!done && !modes.empty() && exposure_.is_exposed(*stored.like)) {
       exposed.parts = exposure_.tensors[*stored.like].parts;
@@ -515,6 +586,11 @@ class Exposer {
     if (is_slot) ++slots_;
     return numbered(free_name(numbered_name), stored_[tensor].level_extents[level]);
   }
+  std::uint64_t level_extent(const LevelOf& of) const {
+    const auto native = native_.find(of.operand);
+    const bool placed = native != native_.end() && native->second.placed;
+    return placed ? native->second.extents[of.level] : stored_[of.operand].level_extents[of.level];
+  }
   /// The index of a level of a tensor that is there once.
   IndexId level_index(const LevelOf& of) {
     if (const auto known = level_index_.find(of); known != level_index_.end()) return known->second;
@@ -562,7 +638,7 @@ class Exposer {
         const ModePart& part = parts[level];
         const LevelOf of = part.counts.value_or(LevelOf{tensor, static_cast<std::uint32_t>(level)});
         const bool counted = part.counts || part.own;
-        extents.push_back(counted ? stored_[of.operand].level_extents[of.level] : extent_of(part, given[part.mode]));
+        extents.push_back(counted ? level_extent(of) : extent_of(part, given[part.mode]));
       }
     }
   }

@@ -12,7 +12,14 @@
 //
 // An index that a layout alone says by others (of diagonals, bands, starts) is replaced by these, which all other tensors over it have
 // to bear: dense operands, whose elements x(d,i) are those of x at d + i - 3, one place behind the other for both modes, with zeros
-// around them. Layouts with other levels (bounds that vary), and such that other tensors contradict, are read through a plain copy;
+// around them.
+//
+//   y(i) = B(i,j) * x(j), B as (j-i:s unordered, j:d)
+//   y(i) = B(B_0,i) * x(B_0,i), with j = B_0 + i - 3
+//
+// Of two levels whose last is a dense mode either mode may be the one that is said by the others: B is then read as two compressed levels
+// over the places inside of the matrix, whose values stay where they are; the coordinates of a fiber, and the places of its values, follow
+// each other. Layouts with other levels (bounds that vary), and such that other tensors contradict, are read through a plain copy;
 // results in them are converted from a plain one.
 #pragma once
 
@@ -67,6 +74,10 @@ struct ExposedTensor {
   std::optional<Format> read_in;
   /// Results: how they are handed over, whatever they are computed in; nothing: as computed, with the modes as given.
   std::optional<Format> handed_over;
+  /// Operands of two parts: read in compressed levels, of the places inside of the tensor alone, whose values are found through places.
+  bool placed = false;
+  /// Dense operands: elements beyond the extents are never read, as the other factor is placed, and so are none around them.
+  bool inside = false;
   bool asked = false;  ///< of results: for a plain format, which one at the positions of an operand has too
   bool operator==(const ExposedTensor&) const = default;
 };

@@ -13,6 +13,7 @@
 #include "engine/network/contraction_tree.h"
 #include "engine/network/network.h"
 #include "engine/plan/machine.h"
+#include "runtime/tensor_facts.h"
 #include "weft/memory.h"
 #include "weft/objective.h"
 #include "weft/statistics.h"
@@ -55,6 +56,9 @@ struct OperandFacts {
   /// Values change between runs, over a pattern that stays; and whether `format` is not the one it is given in, but pinned.
   bool changes = false;
   bool laid_out = false;
+  /// Of the levels of a layout: what the format does not say (PatternFacts::adjacent, place_bits).
+  Adjacency adjacent = Adjacency::none;
+  std::uint8_t place_bits = 0;
   /// The tensor itself, if it is there: the caller's, who keeps it. Joins are sampled where those of all operands are.
   const Tensor* stored = nullptr;
 

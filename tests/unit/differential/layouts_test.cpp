@@ -28,7 +28,8 @@ const std::vector<std::vector<std::string>> usual_layouts = {
     {},
     {"(i) -> (i/2:d, i%2:d)", "(i) -> (i/3:s, i%3:d)", "(i) -> (i/4:s, i%4/2:s, i%2:d)"},
     {"bcsr(2,2)", "bcsr(3,1)", "bcsr(2,3)", "bcsr(4,4)", "csb(2)", "hicoo(2)", "sell(2)", "sell(3)", "ell", "dia", "vbl",
-     "bcsr(2,2,unaligned)", "dia(2)", "dia(4)", "band(1,2)", "skyline", "(i,j) -> (i/2:d, j+i:s, i%2:d)",
+     "bcsr(2,2,unaligned)", "dia(2)", "dia(4)", "band(1,2)", "skyline", "(i,j) -> (j-i:s unordered, j:d)",
+     "(i,j) -> (i-j:s, j:d)", "(i,j) -> (i/2:d, j+i:s, i%2:d)",
      "(i,j) -> (i:d, j-2*i:s)", "(i,j) -> (j/2:s, i:d, j%2:d)", "(i,j) -> (i/4:d, j/2:s, i%4/2:s, i%2:d, j%2:d)"},
     {"hicoo(2)", "(i,j,k) -> (i/2:s, j/2:s, k:s, i%2:d, j%2:d)", "(i,j,k) -> (k:d, i/3:s, j:s, i%3:d)",
      "(i,j,k) -> (i:s, *:v, j:q, k:q)"}};
@@ -342,7 +343,8 @@ TEST_CASE("slots are levels of fibers, or lanes of a row") {
 
 TEST_CASE("modes that are sums of levels") {
   const std::vector<std::string> layouts = {"dia", "dia(1)", "dia(4)", "dia(64)", "band(2,2)", "bcsr(2,3,unaligned)", "vbl", "skyline",
-                                            "(i,j) -> (j-i:s, j:d)", "(i,j) -> (j+i:s, i:d)", "(i,j) -> (i:d, j-2*i:s)",
+                                            "(i,j) -> (j-i:s, j:d)", "(i,j) -> (j-i:s unordered, j:d)", "(i,j) -> (i-j:s unordered, i:d)",
+                                            "(i,j) -> (j+i:s, i:d)", "(i,j) -> (i:d, j-2*i:s)",
                                             "(i,j) -> (i:d(..40), j:s)", "(i,j) -> (i/4:d, j+2*i:s, i%4:d)", "(i,j) -> (i:d, *:v, j-i:q)"};
   const std::vector<std::string> expressions = {
       "y(i) = B(i,j) * x(j)",          "y(j) = B(i,j) * x(i)",        "Y(i,h) = B(i,j) * X(j,h)",       "Y(h,i) = B(i,j) * X(j,h)",

@@ -65,6 +65,18 @@ std::vector<Saved> kernels() {
   all.push_back({"y(i) = M(i,j) * N(j,k) * z(k)",
                  {{"M", M}, {"N", operand("sparse(50x40,nnz=200,seed=3)", "uq")}, {"z", operand("uniform(40)")}},
                  generic});
+  // Over the levels of layouts: blocks, runs, diagonals in place, one that is read through a plain copy, results.
+  const Tensor x50 = operand("uniform(50)");
+  for (const char* const layout : {"bcsr(3,4)", "vbl", "(i,j) -> (j-i:s unordered, j:d)", "dia(8)", "sell(8)",
+                                   "(i,j) -> (i:d, j/16:u, j%16:q<8>)"}) {
+    const auto laid = convert(M, *parse_format(layout), Resources(), "A");
+    REQUIRE_MESSAGE(laid, laid.error().message);
+    all.push_back({"y(i) = A(i,j) * z(j)", {{"A", *laid}, {"z", x50}}, {}});
+  }
+  CompileOptions blocks;
+  blocks.formats["M"] = *parse_format("bcsr(2,2)");
+  blocks.formats["C"] = *parse_format("bcsr(2,2)");
+  all.push_back({"C(i,j) = M(i,j) * v(i)", {{"M", M}, {"v", operand("uniform(60)")}}, blocks});
   return all;
 }
 
