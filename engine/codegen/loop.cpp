@@ -256,12 +256,12 @@ void Generator::dense_loop(const loop::For& each, std::span<const loop::Step> re
 
 void Generator::iterate(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest,
                         std::span<const Finger> fingers, const Scope& scope) {
-  if (gathers(each, drivers, rest, scope)) {
-    gather_sums(each, drivers[0], rest, scope);
-    return;
-  }
   if (walks_adjacent(each, drivers, rest, scope)) {
     walk_adjacent(each, drivers[0], rest, scope);
+    return;
+  }
+  if (gathers(each, drivers, rest, scope)) {
+    gather_sums(each, drivers[0], rest, scope);
     return;
   }
   const std::shared_ptr<Batch> batch = begin_batch(each, scope);

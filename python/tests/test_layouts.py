@@ -101,6 +101,42 @@ def test_diagonals_are_borrowed_and_nothing_outside_is_read(index, dtype, shape,
             M.data *= 2
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("shape", [(40, 40), (70, 33), (33, 70), (1, 9)])
+@pytest.mark.parametrize("offsets", [[0, -1, 3], [5, -7, 2, 0], [-30, 30], [0]])
+def test_products_run_over_the_diagonals_where_they_lie(dtype, shape, offsets):
+    rows, columns = shape
+    offsets = [k for k in offsets if -rows < k < columns]
+    data = np.full((len(offsets), columns), np.nan, dtype)
+    inside = [slice(max(0, k), min(columns, rows + k)) for k in offsets]
+    for n, where in enumerate(inside):
+        data[n, where] = (np.arange(columns)[where] + n) % 7 - 3
+    M = sp.dia_matrix(shape, dtype=dtype)
+    M.data, M.offsets = data, np.array(offsets, np.int32)
+    x, z = np.arange(columns, dtype=dtype) % 5 + 1, np.arange(rows, dtype=dtype) % 4 - 1
+    X, Z = np.arange(3 * columns, dtype=dtype).reshape(columns, 3) % 6, np.arange(rows * 11, dtype=dtype).reshape(rows, 11) % 3
+    for text, operands, expected, in_place in [
+            (SPMV, {"x": x}, lambda A, x: A @ x, True), ("y(j) = M(i,j) * z(i)", {"z": z}, lambda A, z: z @ A, True),
+            ("Y(i,h) = M(i,j) * X(j,h)", {"X": X}, lambda A, X: A @ X, True),
+            ("Y(h,j) = M(i,j) * Z(i,h)", {"Z": Z}, lambda A, Z: Z.T @ A, True),
+            ("Y(i,h) = M(i,j) * X(j,h)", {"X": np.asfortranarray(X)}, lambda A, X: A @ X, True),
+            ("y(i) = 2 * M(i,j) * x(j) * z(i)", {"x": x, "z": z}, lambda A, x, z: 2 * (A @ x) * z, True),
+            ("s = M(i,j) * x(j) * z(i)", {"x": x, "z": z}, lambda A, x, z: z @ A @ x, False),
+            ("y(h) = M(i,j) * X(j,h)", {"X": X}, lambda A, X: (A @ X).sum(0), False),
+            ("R(i,j) = M(i,j) * x(j)", {"x": x}, lambda A, x: A * x, False)]:
+        kernel = weft.compile(text, M=M, **operands)
+        if in_place and len(offsets) > 1 and min(shape) > 1:
+            assert "adjacent(M.1)" in kernel.plan.loops and "places<" in kernel.plan.loops, text
+        for step in range(4):
+            result = kernel(M=M, **operands)
+            result = result.toarray() if sp.issparse(result) else result
+            assert np.array_equal(result, expected(M.toarray(), **operands)), (text, step)
+            for n, where in enumerate(inside):
+                M.data[n, where] += step - 1
+            if step == 1:  # and other arrays beside it
+                operands = {name: operand + 1 for name, operand in operands.items()}
+
+
 def test_matrices_changed_by_their_own_methods():
     x = np.arange(1.0, 10.0)
     for make in (lambda: diagonals(outside=0), lambda: sp.bsr_matrix(blocks().toarray()[:6, :9], blocksize=(2, 3))):

@@ -207,4 +207,31 @@ TEST_CASE("a pattern is a fact about an input of dense and compressed levels") {
   }
 }
 
+TEST_CASE("that coordinates follow each other is a fact about a last level that is compressed") {
+  const auto text = [](const std::string& levels, const std::string& fact) {
+    return "program y\n  input  M : f64 {" + levels + "}   access M[i,j]\n  output y : f64 {dense}   access y[i]\n  fact   " + fact +
+           "\n  for i: drive M, insert y\n    for j: drive M\n      y += M\n";
+  };
+  for (const bool from_zero : {false, true}) {
+    const auto program = weft::loop::parse(text("compressed<32,32>, compressed<32,32>", from_zero ? "adjacent(M.1) = 0" : "adjacent(M.1)"));
+    REQUIRE_MESSAGE(program, program.error().message);
+    REQUIRE(weft::loop::verify(*program));
+    CHECK(*weft::loop::parse(weft::loop::print(*program)) == *program);
+    CHECK(program->facts == std::vector<Fact>{AdjacentFact{0, 1, from_zero}});
+    const std::string canonical = weft::loop::print(weft::loop::canonical(*program).program);
+    CHECK(canonical.find(from_zero ? "adjacent(t0.1) = 0\n" : "adjacent(t0.1)\n") != std::string::npos);
+  }
+  for (const auto& [levels, fact, wrong] :
+       {std::tuple("compressed<32,32>, compressed<32,32>", "adjacent(y.0)", "only an input"),
+        std::tuple("compressed<32,32>, compressed<32,32>", "adjacent(M.0)", "a last level that is compressed"),
+        std::tuple("compressed<32,32>, dense", "adjacent(M.1)", "a last level that is compressed"),
+        std::tuple("compressed<32,32>, compressed<32,32>", "adjacent(M.1)\n  fact   adjacent(M.1) = 0", "stated twice")}) {
+    const auto parsed = weft::loop::parse(text(levels, fact));
+    REQUIRE_MESSAGE(parsed, parsed.error().message);
+    const auto verified = weft::loop::verify(*parsed);
+    REQUIRE_FALSE(verified);
+    CHECK(verified.error().message.find(wrong) != std::string::npos);
+  }
+}
+
 }  // namespace parse_test
