@@ -152,7 +152,9 @@ void Generator::check_lanes(const StorageCode& storage, const Lanes& lanes, llvm
 }
 
 llvm::Value* Generator::load_piece(const StorageCode& storage, const Piece& piece, const Lanes& lanes) {
-  return load_piece(storage.type, emit_->address(storage.type, storage.values, lanes.begin), piece, lanes.stride);
+  // One value for all lanes may stand elsewhere.
+  llvm::Value* first = is_number(lanes.stride, 0) ? value_element(*emit_, storage, lanes.begin) : lanes.begin;
+  return load_piece(storage.type, emit_->address(storage.type, storage.values, first), piece, lanes.stride);
 }
 
 /// Lane n of the piece's row lies n * `stride` elements behind `base`.

@@ -337,8 +337,8 @@ class Exposer {
     }
     return true;
   }
-  /// Whether an operand is read at entries of a placed one alone: in a product of these two, where nothing is summed over the operand
-  /// before they meet.
+  /// Whether an operand is read at entries of a placed one alone: in a product of these two that no other is written into (inlining.h),
+  /// where nothing is summed over the operand before they meet.
   bool stays_inside(TensorId tensor) const {
     const Term* const product = term_of(tensor);
     if (product == nullptr || product->factors.size() != 2 || network_.tensors[tensor].is_result) return false;
@@ -350,7 +350,11 @@ class Exposer {
     const auto assigned = std::ranges::find_if(network_.assignments, [&](const Assignment& assignment) {
       return std::ranges::any_of(assignment.terms, [&](const Term& term) { return &term == product; });
     });
-    return std::ranges::all_of(access.indices, [&](IndexId index) {
+    bool read_later = false;
+    for (const Assignment& assignment : network_.assignments)
+      for (const Term& term : assignment.terms)
+        read_later = read_later || std::ranges::find(term.factors, assigned->result.tensor, &TensorAccess::tensor) != term.factors.end();
+    return !read_later && std::ranges::all_of(access.indices, [&](IndexId index) {
       return std::ranges::find(other.indices, index) != other.indices.end() ||
              std::ranges::find(assigned->result.indices, index) != assigned->result.indices.end();
     });

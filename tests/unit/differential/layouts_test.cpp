@@ -10,6 +10,7 @@
 #include "compiled_runs.h"
 #include "oracle/built_network.h"
 #include "oracle/random_layout.h"
+#include "runtime/scalar_traits.h"
 #include "runs.h"
 #include "weft/engine.h"
 #include "weft/session.h"
@@ -416,6 +417,83 @@ TEST_CASE("modes that are sums of levels") {
     }
   }
   CHECK(over_sums >= 150);
+}
+
+TEST_CASE("layouts: runs and diagonals in place, of any extents, on any engine, with values that change") {
+  const std::vector<std::string> layouts = {"vbl", "(i,j) -> (j-i:s unordered, j:d)", "(i,j) -> (j-i:s, j:d)",
+                                            "(i,j) -> (i-j:s unordered, i:d)", "dia", "(j,i) -> (i:d, b:s, j-b:v)"};
+  const std::vector<std::string> expressions = {
+      "y(i) = B(i,j) * x(j)",     "y(j) = B(i,j) * z(i)",       "Y(i,h) = B(i,j) * X(j,h)",
+      "Y(h,j) = B(i,j) * Z(i,h)", "s = B(i,j) * x(j) * z(i)",   "y(i) = 2 * B(i,j) * x(j) * z(i)",
+      "y(i) = B(i,j) * w(j)",     "R(i,j) = B(i,j) * x(j)",     "t(i) = B(i,j) * x(j); y(h) = Z(i,h) * t(i)",
+      "y(i) = B(i,j)",            "y(h) = B(i,j) * X(j,h)"};
+  const Runs drawn = runs(is_sanitized() ? 60 : 400);
+  std::size_t adjacent = 0;
+  for (std::uint64_t seed = drawn.first; seed < drawn.first + drawn.count; ++seed) {
+    Dice dice(seed);
+    const std::uint64_t rows = 1 + dice.below(80), columns = 1 + dice.below(80);
+    const Scalar scalar = dice.percent(50) ? Scalar::f64 : Scalar::f32;
+    std::vector<double> values(rows * columns);
+    const std::uint64_t share = 1 + dice.below(100);
+    for (std::uint64_t offset = 0; offset < rows + columns - 1; ++offset) {
+      if (!dice.percent(share)) continue;
+      for (std::uint64_t j = 0; j < columns; ++j) {
+        const std::uint64_t i = j + rows - 1 - offset;
+        if (i < rows && dice.percent(90)) values[i * columns + j] = static_cast<double>(dice.below(9)) - 4;
+      }
+    }
+    const Tensor matrix = *convert(*borrow_dense({rows, columns}, values), sparse_format(2, scalar), Resources(), "B");
+    const std::string& text = dice.pick(expressions);
+    Format format = *parse_format(dice.pick(layouts));
+    format.scalar = scalar;
+    auto laid = convert(matrix, format, Resources(), "B");
+    REQUIRE_MESSAGE(laid, laid.error().message);
+    Tensors others;
+    const bool by_columns = dice.percent(50);
+    if (text.find("x(") != std::string::npos) others["x"] = small_integers({columns}, false);
+    if (text.find("w(") != std::string::npos) others["w"] = *convert(small_integers({columns}, false), sparse_format(1), Resources(), "w");
+    if (text.find("z(") != std::string::npos) others["z"] = small_integers({rows}, false);
+    if (text.find("X(") != std::string::npos) others["X"] = small_integers({columns, 1 + dice.below(20)}, by_columns);
+    if (text.find("Z(") != std::string::npos) others["Z"] = small_integers({rows, 1 + dice.below(20)}, by_columns);
+    CAPTURE(seed);
+    CAPTURE(text);
+    CAPTURE(format.text());
+    EngineOptions engine_options;
+    engine_options.resources.threads = threads_of(dice.percent(50) ? 1 : 4);
+    engine_options.strict_fp = dice.percent(10);
+    engine_options.checked = dice.percent(10);
+    engine_options.deterministic = dice.percent(20);
+    const auto engine = Engine::create(engine_options);
+    REQUIRE(engine);
+    CompileOptions options;
+    options.specialize = std::vector{Specialization::generic, Specialization::profiled, Specialization::baked}[dice.below(3)];
+    if (dice.percent(50)) options.changing = {"B"};
+    const auto results_of = [&](Tensor B, const CompileOptions& with, bool noted) {
+      Tensors tensors = others;
+      tensors["B"] = B;
+      const auto kernel = engine->compile(text, tensors, with);
+      REQUIRE_MESSAGE(kernel, kernel.error().message);
+      adjacent += noted && kernel->explain("loops").value_or("").find("adjacent(") != std::string::npos;
+      Bindings bindings;
+      std::vector<CoordinateMap> found;
+      for (unsigned run = 0; run < 3; ++run) {
+        for (const auto& [name, tensor] : tensors) bindings.set(name, tensor);
+        const auto results = kernel->run(bindings);
+        REQUIRE_MESSAGE(results, results.error().message);
+        found.push_back(nonzeros(*entries_of(results->at(text[0] == 't' ? "y" : text.substr(0, 1)), Resources())));
+        with_element(scalar, [&]<class T>(T) {
+          for (T& value : tensors["B"].template writable_values<T>()) value = static_cast<T>(-2) * value;
+        });
+        tensors["B"].values_changed();
+      }
+      return found;
+    };
+    const std::vector<CoordinateMap> expected = results_of(*convert(matrix, matrix.format(), Resources(), "B"), {}, false);
+    const std::vector<CoordinateMap> found = results_of(*laid, options, true);
+    for (std::size_t n = 0; n < found.size(); ++n) CHECK(differences(found[n], expected[n]) == "");
+  }
+  MESSAGE(adjacent << " kernels over adjacent fibers");
+  if (drawn.count >= 60) CHECK(adjacent > drawn.count / 3);
 }
 
 }  // namespace layouts_differential_test
