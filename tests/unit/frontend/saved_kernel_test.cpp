@@ -1,6 +1,7 @@
 // Kernels saved by the host and loaded again, damaged ones refused.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string>
 #include <unistd.h>
@@ -181,6 +182,33 @@ TEST_CASE("saved kernels: what is damaged, cut off, of another version or for an
   CHECK(refusal(pack_entry(entry->key, entry->contents + "x")) == "the saved kernel is damaged: it goes on behind its end");
   CHECK(Kernel().save().error().kind == ErrorKind::input);
   CHECK(Engine().load(bytes).error().kind == ErrorKind::input);
+}
+
+TEST_CASE("saved kernels: over levels of layouts, cut off or with other levels, they are refused") {
+  const std::vector<Saved> all = kernels();
+  const Saved& each = *std::ranges::find_if(all, [](const Saved& one) { return one.operands.contains("A") && one.operands.contains("z"); });
+  const Engine engine = engine_with();
+  const auto kernel = engine.compile(each.text, each.operands, each.options);
+  REQUIRE(kernel);
+  const std::string bytes = *kernel->save();
+  REQUIRE(engine.load(bytes));
+  const auto entry = open_entry(bytes);
+  REQUIRE(entry);
+  const auto refusal = [&](const std::string& contents) {
+    const auto loaded = engine.load(pack_entry(entry->key, contents));
+    REQUIRE_FALSE(loaded);
+    CHECK(loaded.error().kind == ErrorKind::input);
+    return loaded.error().message;
+  };
+  for (std::size_t size = 0; size < entry->contents.size(); size += 1 + size / 100)
+    CHECK(refusal(entry->contents.substr(0, size)).find("saved kernel") != std::string::npos);
+  // The layout of blocks of 3 by 4 as one of 4 by 3, whose levels have other extents.
+  std::string other = entry->contents;
+  const std::string text = "(i,j) -> (i/3:d, j/4:s, i%3:d, j%4:d)";
+  const std::size_t at = other.rfind(text);
+  REQUIRE(at != std::string::npos);
+  other.replace(at, text.size(), "(i,j) -> (i/4:d, j/3:s, i%4:d, j%3:d)");
+  CHECK(refusal(other).find("the saved kernel is damaged: ") != std::string::npos);
 }
 
 }  // namespace saved_kernel_test
