@@ -428,6 +428,7 @@ bool runs_in_parts(const Program& program, const Block& block, loop::StorageId r
     return step.use == Use::append ||
            (step.use == Use::insert && !std::ranges::all_of(levels, [](const Level& level) { return is_dense(level); }));
   };
+  const auto inside = [&](const Block& body) { return runs_in_parts(program, body, row, index, known); };
   return std::ranges::all_of(block, [&](const Statement& statement) {
     return std::visit(
         loop::Overloaded{
@@ -435,11 +436,10 @@ bool runs_in_parts(const Program& program, const Block& block, loop::StorageId r
               if (std::ranges::any_of(each.steps, makes)) return false;
               if (each.index == index) return is_vector_loop(program, each);
               return each.marks.batch == 0 && !is_vector_loop(program, each) && keeps_apart(program, each, row, known) &&
-                     runs_in_parts(program, each.body, row, index, known);
+                     inside(each.body);
             },
-            [&](const Bind& bind) { return std::ranges::none_of(bind.steps, makes) && runs_in_parts(program, bind.body, row, index, known); },
-            [&](const With& live) { return runs_in_parts(program, live.body, row, index, known); },
-            [&](const Accumulate&) { return false; }},
+            [&](const Bind& bind) { return std::ranges::none_of(bind.steps, makes) && inside(bind.body); },
+            [&](const With& live) { return inside(live.body); }, [&](const Accumulate&) { return false; }},
         statement.node);
   });
 }
