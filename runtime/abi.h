@@ -6,7 +6,7 @@
 
 namespace weft {
 
-constexpr std::uint32_t kernel_abi_version = 8;
+constexpr std::uint32_t kernel_abi_version = 9;
 
 /// One compressed level of an appended output, as far as one chunk fills it. The parents of the level are numbered from
 /// the chunk's first coordinate on where level 0 is dense and bound by the root loop.
@@ -45,9 +45,10 @@ struct HashedTable {
     std::uint64_t entry = 0;  ///< 0: free, else an entry + 1
   };
   static constexpr std::uint64_t most_packed_modes = 16;
+  static constexpr std::uint64_t most_appended_modes = 64;  ///< of keys that weft_hashed_append() takes
 
   Slot* slots = nullptr;            ///< found by linear probing from the tag's hash on
-  std::uint64_t* keys = nullptr;    ///< entry by entry, its coordinates by mode
+  std::uint64_t* keys = nullptr;    ///< entry by entry, its coordinates by mode; its tag, if `deferrable`
   unsigned char* values = nullptr;  ///< a block of dense levels below every entry
   std::uint64_t* sorted = nullptr;  ///< keys in increasing order, each followed by the number of its entry
   std::uint64_t size = 0;           ///< entries
@@ -62,9 +63,14 @@ struct HashedTable {
   std::uint32_t deferrable = 0;
   std::uint32_t deferred = 0;       ///< 1: so it is now, until too many tuples have turned out to have equal keys
   std::uint64_t threshold = 0;      ///< tuples at which that is looked at
+  std::uint64_t limit = 0;          ///< tuples up to which kernels append by themselves
   std::uint64_t listed = 0;         ///< records of `sorted`
   std::uint64_t made = 0;           ///< 1: the last insertion made its entry
   std::uint8_t bits[most_packed_modes] = {};  ///< of the coordinates of a mode, where tags are whole keys
+  std::uint8_t below[most_packed_modes] = {};  ///< where they stand in the tag
+  std::uint64_t masks[most_packed_modes] = {};
+  std::uint8_t mode_of_bit[64] = {};
+  std::uint64_t sorted_room = 0;  ///< words of `sorted`, at least
   const std::uint8_t* cancelled = nullptr;    ///< nonzero: sorting may stop; null: it goes on to its end
   /// Makes an array at least so long and keeps its contents; null where there is no room.
   void* (*allocate)(HashedTable* table, std::uint64_t array, std::uint64_t bytes) = nullptr;
@@ -117,6 +123,11 @@ void weft_hashed_remove_last(HashedTable* table);
 std::uint64_t weft_hashed_find(const HashedTable* table, const std::uint64_t* key);
 /// Fills `sorted`. KernelStatus: done, limit or cancelled.
 std::int32_t weft_hashed_sort(HashedTable* table);
+/// Appends all entries, in order, to an output below the fiber that is open: its levels from `first` on are compressed and the key's
+/// modes, its values one scalar for each entry. Bit n of `wide`: level n has coordinates of 64 bits. `counts`: sizes are counted and
+/// nothing is written. Stands for sorting and a loop for each mode that appends. KernelStatus: done, cancelled, or what `grow` says.
+std::int32_t weft_hashed_append(HashedTable* table, AppendedOutput* output, std::uint64_t first, std::uint64_t wide,
+                                std::uint64_t counts, GrowFunction* grow);
 /// At the cost of what is in it.
 void weft_hashed_clear(HashedTable* table);
 /// The taken ones of the slots [begin, end) of a hashed level (runtime/gaps.h) whose coordinates lie in [first, last), in

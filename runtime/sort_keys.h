@@ -29,10 +29,7 @@ bool has_byte_compress();
 /// The longest list that wide_sort takes.
 constexpr std::uint64_t longest_wide_sort = 256;
 void wide_sort(std::uint32_t* keys, std::uint64_t count);
-/// The longest list that wide_rank takes: every key is compared with every other one.
-constexpr std::uint64_t longest_wide_rank = 96;
-/// Writes distinct keys in order.
-void wide_rank(const std::uint64_t* keys, std::uint64_t count, std::uint64_t* ordered);
+void wide_sort(std::uint64_t* keys, std::uint64_t count);
 /// As list_marked, 16 columns at a time.
 std::uint64_t wide_marked_by_words(const std::uint8_t* marks, std::uint64_t extent, std::uint32_t* keys);
 /// The same, 64 at a time, where has_byte_compress() says so.

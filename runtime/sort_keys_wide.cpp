@@ -100,21 +100,84 @@ void wide_sort(std::uint32_t* keys, std::uint64_t count) {
     sort_list<16>(keys, count);
 }
 
-void wide_rank(const std::uint64_t* keys, std::uint64_t count, std::uint64_t* ordered) {
-  constexpr std::uint64_t in_vector = 8;
-  __m512i vectors[longest_wide_rank / in_vector];
-  const std::uint64_t used = (count + in_vector - 1) / in_vector;
-  // Missing keys are the largest ones and smaller than none.
-  for (std::uint64_t n = 0; n < used; ++n)
-    vectors[n] =
-        _mm512_mask_loadu_epi64(_mm512_set1_epi64(-1), static_cast<__mmask8>(live(count - n * in_vector, 0)), keys + n * in_vector);
-  for (std::uint64_t n = 0; n < count; ++n) {
-    const __m512i key = _mm512_set1_epi64(static_cast<long long>(keys[n]));
-    std::uint64_t smaller = 0;
-    for (std::uint64_t vector = 0; vector < used; ++vector)
-      smaller += static_cast<std::uint64_t>(_mm_popcnt_u32(_mm512_cmplt_epu64_mask(vectors[vector], key)));
-    ordered[smaller] = keys[n];
+namespace {
+
+// The same for keys of 64 bits, eight in a vector.
+inline __m512i exchange_long(__m512i keys, __m512i partners, __mmask8 upper) {
+  return _mm512_mask_max_epu64(_mm512_min_epu64(keys, partners), upper, keys, partners);
+}
+inline __m512i neighbours_long(__m512i keys) { return exchange_long(keys, _mm512_permutex_epi64(keys, 0b10'11'00'01), 0xAA); }
+inline __m512i pairs_long(__m512i keys) { return exchange_long(keys, _mm512_permutex_epi64(keys, 0b01'00'11'10), 0xCC); }
+inline __m512i halves_long(__m512i keys) { return exchange_long(keys, _mm512_shuffle_i64x2(keys, keys, 0b01'00'11'10), 0xF0); }
+inline __m512i reversed_long(__m512i keys) { return _mm512_permutexvar_epi64(_mm512_setr_epi64(7, 6, 5, 4, 3, 2, 1, 0), keys); }
+
+inline __m512i sorted_long(__m512i keys) {
+  keys = neighbours_long(keys);
+  keys = neighbours_long(exchange_long(keys, _mm512_permutex_epi64(keys, 0b00'01'10'11), 0xCC));
+  return neighbours_long(pairs_long(exchange_long(keys, reversed_long(keys), 0xF0)));
+}
+
+template <int Count>
+inline void merge_long(__m512i* keys) {
+  if constexpr (Count == 1) {
+    keys[0] = neighbours_long(pairs_long(halves_long(keys[0])));
+  } else {
+    for (int n = 0; n < Count / 2; ++n) {
+      const __m512i low = keys[n];
+      const __m512i high = keys[n + Count / 2];
+      keys[n] = _mm512_min_epu64(low, high);
+      keys[n + Count / 2] = _mm512_max_epu64(low, high);
+    }
+    merge_long<Count / 2>(keys);
+    merge_long<Count / 2>(keys + Count / 2);
   }
+}
+
+template <int Count>
+inline void sort_long(__m512i* keys) {
+  if constexpr (Count == 1) {
+    keys[0] = sorted_long(keys[0]);
+  } else {
+    sort_long<Count / 2>(keys);
+    sort_long<Count / 2>(keys + Count / 2);
+    for (int low = Count / 2, high = Count - 1; low <= high; ++low, --high) {
+      const __m512i kept = keys[low];
+      keys[low] = reversed_long(keys[high]);
+      keys[high] = reversed_long(kept);
+    }
+    merge_long<Count>(keys);
+  }
+}
+
+inline __mmask8 live_long(std::uint64_t count, int vector) {
+  const std::uint64_t before = static_cast<std::uint64_t>(vector) * 8;
+  if (count >= before + 8) return 0xFF;
+  return count <= before ? __mmask8{0} : static_cast<__mmask8>((1U << (count - before)) - 1U);
+}
+
+template <int Count>
+void sort_long_list(std::uint64_t* list, std::uint64_t count) {
+  __m512i keys[Count];
+  for (int n = 0; n < Count; ++n) keys[n] = _mm512_mask_loadu_epi64(_mm512_set1_epi64(-1), live_long(count, n), list + n * 8);
+  sort_long<Count>(keys);
+  for (int n = 0; n < Count; ++n) _mm512_mask_storeu_epi64(list + n * 8, live_long(count, n), keys[n]);
+}
+
+}  // namespace
+
+void wide_sort(std::uint64_t* keys, std::uint64_t count) {
+  if (count <= 8)
+    sort_long_list<1>(keys, count);
+  else if (count <= 16)
+    sort_long_list<2>(keys, count);
+  else if (count <= 32)
+    sort_long_list<4>(keys, count);
+  else if (count <= 64)
+    sort_long_list<8>(keys, count);
+  else if (count <= 128)
+    sort_long_list<16>(keys, count);
+  else
+    sort_long_list<32>(keys, count);
 }
 
 namespace {

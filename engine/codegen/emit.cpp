@@ -166,6 +166,22 @@ void Emitter::if_rarely(llvm::Value* condition, Body body) {
   ir_.SetInsertPoint(after);
 }
 
+void Emitter::if_else(llvm::Value* usual, Body body, Body rarely) {
+  llvm::BasicBlock* inside = block("usual");
+  llvm::BasicBlock* outside = block("rare");
+  llvm::BasicBlock* after = block("both");
+  llvm::MDBuilder metadata(function_.getContext());
+  ir_.CreateCondBr(usual, inside, outside, metadata.createLikelyBranchWeights());
+  ir_.SetInsertPoint(inside);
+  body();
+  ir_.CreateBr(after);
+  ir_.SetInsertPoint(outside);
+  rarely();
+  ir_.CreateBr(after);
+  after->moveAfter(ir_.GetInsertBlock());
+  ir_.SetInsertPoint(after);
+}
+
 void Emitter::return_unless_done(llvm::Value* status) {
   llvm::BasicBlock* stop = block("stop");
   llvm::BasicBlock* go_on = block("grown");

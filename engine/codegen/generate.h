@@ -183,7 +183,18 @@ class Generator {
   void list_table(loop::StorageId workspace, bool sort);
   llvm::Value* key_so_far(loop::AccessId access, llvm::Value* coordinate, const Scope& scope);
   void insert_hashed(loop::AccessId access, llvm::Value* coordinate, bool certain, const Scope& scope, Then then);
+  llvm::Value* packed_key(loop::AccessId access, llvm::Value* coordinate, const Scope& scope);
+  llvm::Value* words_of_key(loop::AccessId access, const Scope& scope);
+  llvm::Value* insert_called(StorageCode& storage, llvm::Value* key);
+  void append_tuple(loop::AccessId access, llvm::Value* coordinate, const Scope& scope, Then then);
+  void store_table_size(const StorageCode& storage);
+  void load_table_size(const StorageCode& storage);
   void locate_hashed(loop::AccessId access, llvm::Value* coordinate, const Scope& scope, Then then);
+
+  // drain.cpp
+  struct Drain;
+  std::optional<Drain> find_drain(const loop::For& each, const Scope& scope) const;
+  void append_table(const Drain& drain, const Scope& scope);
 
   // loop.cpp
   struct Driver {
@@ -391,6 +402,7 @@ class Generator {
   std::vector<llvm::Value*> whole_;  ///< by storage: whether products are added to what is there, of one where they may be stored
   std::map<const loop::For*, loop::StorageId> forgetting_;  ///< loops that clear the marks of what they have read
   std::map<loop::AccessId, llvm::Value*> keys_;  ///< of hashed workspaces: memory for the key that is bound
+  std::map<loop::AccessId, std::vector<llvm::Value*>> packed_keys_;  ///< likewise, as one number: by the modes that are bound
   std::map<std::pair<loop::AccessId, std::uint32_t>, llvm::Value*> lists_;  ///< tables of levels driven in order
   std::map<const loop::For*, const SideSums*> side_sums_;
   std::map<const loop::For*, AdjacentSums*> adjacent_sums_;  ///< by adjacent loop: those around the loop over its fibers

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "engine/codegen/generate.h"
+#include "engine/codegen/long_sum.h"
 #include "engine/codegen/sorted_level.h"
 #include "runtime/abi.h"
 #include "runtime/gaps.h"
@@ -163,12 +164,29 @@ void Generator::open_tables() {
     const std::uint64_t scalars = gathers ? scalar_bytes(storage.storage->scalar) : 0;
     emit_->call("weft_hashed_open", emit_->ir().getVoidTy(),
                 {storage.table, emit_->constant(key), block, extents, emit_->constant(scalars)});
+    if (!gathers || key > HashedTable::most_packed_modes) continue;
+    storage.size = emit_->slot(emit_->constant(0));
+    storage.limit = emit_->slot(table_member(storage, offsetof(HashedTable, limit), emit_->word()));
+    for (std::uint32_t mode = 0; mode < key; ++mode)
+      storage.bits.push_back(emit_->widen(table_member(storage, offsetof(HashedTable, bits) + mode, emit_->ir().getInt8Ty())));
   }
 }
 
 llvm::Value* Generator::table_member(const StorageCode& storage, std::uint64_t offset, llvm::Type* type) {
   return emit_->load(type, emit_->address(emit_->ir().getInt8Ty(), storage.table, emit_->constant(offset)),
-                     type->isIntegerTy(32) ? 4 : 8);
+                     type->isIntegerTy(8) ? 1 : type->isIntegerTy(32) ? 4 : 8);
+}
+
+void Generator::store_table_size(const StorageCode& storage) {
+  if (!storage.size.place()) return;
+  llvm::Value* place = emit_->address(emit_->ir().getInt8Ty(), storage.table, emit_->constant(offsetof(HashedTable, size)));
+  emit_->store(emit_->get(storage.size), place, 8);
+}
+
+void Generator::load_table_size(const StorageCode& storage) {
+  if (!storage.size.place()) return;
+  emit_->set(storage.size, table_member(storage, offsetof(HashedTable, size), emit_->word()));
+  emit_->set(storage.limit, table_member(storage, offsetof(HashedTable, limit), emit_->word()));
 }
 
 /// Values move as the table grows, so they are looked for wherever an entry was found.
@@ -186,6 +204,7 @@ void Generator::find_values(StorageCode& storage) {
 void Generator::list_table(loop::StorageId workspace, bool sort) {
   StorageCode& storage = storages_[workspace];
   llvm::IRBuilder<>& ir = emit_->ir();
+  store_table_size(storage);
   if (sort) emit_->return_unless_done(emit_->call("weft_hashed_sort", ir.getInt32Ty(), {storage.table}));
   storage.sorted = sort;
   llvm::Value* list =
@@ -209,21 +228,111 @@ llvm::Value* Generator::key_so_far(loop::AccessId access, llvm::Value* coordinat
   return level + 1 == key ? words : nullptr;
 }
 
+/// The modes bound so far side by side, the last one in the lowest bits: what tag_of_key() makes of a key that fits into 64 bits.
+llvm::Value* Generator::packed_key(loop::AccessId access, llvm::Value* coordinate, const Scope& scope) {
+  const StorageCode& storage = storage_of(access);
+  const std::uint32_t mode = scope.cursors[access].bound;
+  std::vector<llvm::Value*>& keys = packed_keys_[access];
+  keys.resize(mode);
+  if (mode > 0) coordinate = emit_->ir().CreateOr(emit_->ir().CreateShl(keys.back(), storage.bits[mode]), coordinate);
+  keys.push_back(coordinate);
+  return coordinate;
+}
+
+/// The key whose modes are all bound, a word for each.
+llvm::Value* Generator::words_of_key(loop::AccessId access, const Scope& scope) {
+  const std::uint32_t modes = key_levels(*storage_of(access).storage);
+  llvm::Value*& words = keys_[access];
+  if (!words) words = emit_->words(modes);
+  for (std::uint32_t mode = 0; mode < modes; ++mode)
+    emit_->store(scope.coordinates[program_.accesses[access].indices[mode]],
+                 emit_->address(emit_->word(), words, emit_->constant(mode)), 8);
+  return words;
+}
+
+/// The entry of a key by the runtime.
+llvm::Value* Generator::insert_called(StorageCode& storage, llvm::Value* key) {
+  store_table_size(storage);
+  llvm::Value* entry = emit_->call("weft_hashed_insert", emit_->word(), {storage.table, key});
+  emit_->if_rarely(emit_->ir().CreateICmpEQ(entry, emit_->constant(no_entry)), [&] {
+    emit_->return_unless_done(table_member(storage, offsetof(HashedTable, status), emit_->ir().getInt32Ty()));
+  });
+  load_table_size(storage);
+  return entry;
+}
+
+/// The last mode of a key, of a table that is only read in order. While tuples are appended that is two stores: of the key, as one
+/// number, and of the value. The runtime is called where there is no room, where it is time to sum equal keys, and for every tuple where
+/// keys are looked up.
+void Generator::append_tuple(loop::AccessId access, llvm::Value* coordinate, const Scope& scope, Then then) {
+  StorageCode& storage = storages_[program_.accesses[access].storage];
+  llvm::IRBuilder<>& ir = emit_->ir();
+  const std::uint32_t key_modes = key_levels(*storage.storage);
+  const bool scalar = key_modes == storage.levels.size();
+  const unsigned bytes = scalar_bytes(storage.storage->scalar);
+  llvm::Value* key = packed_key(access, coordinate, scope);
+  llvm::Value* size = emit_->get(storage.size);
+  const Slot entry = emit_->slot(size);
+  const bool sums = scalar && !options_.symbolic;
+  const Slot sum = sums ? emit_->slot(llvm::ConstantFP::get(storage.type, 0.0)) : Slot{};
+  emit_->if_else(
+      ir.CreateICmpULT(size, emit_->get(storage.limit)),
+      [&] {
+        llvm::Value* keys = table_member(storage, offsetof(HashedTable, keys), ir.getPtrTy());
+        emit_->store(key, emit_->address(emit_->word(), keys, size), 8);
+        if (!scalar && !options_.symbolic) {
+          find_values(storage);
+          llvm::Value* elements = block_elements(storage, key_modes);
+          ir.CreateMemSet(emit_->address(storage.type, storage.values, emit_->mul(size, elements)), ir.getInt8(0),
+                          emit_->mul(elements, emit_->constant(bytes)), llvm::Align(bytes));
+        }
+        emit_->set(storage.size, emit_->add(size, emit_->constant(1)));
+      },
+      [&] {
+        emit_->set(entry, insert_called(storage, words_of_key(access, scope)));
+        if (!sums) return;
+        find_values(storage);
+        emit_->set(sum, emit_->load(storage.type, value_address(*emit_, storage, emit_->get(entry)), bytes));
+      });
+  Scope inner = scope;
+  inner.cursors[access] = {key_modes, emit_->get(entry), nullptr};
+  if (!sums) {
+    if (!options_.symbolic) find_values(storage);
+    then(inner);
+    return;
+  }
+  inner.held[storage.id] = {sum};
+  LongSum long_sum(*this, storage, inner.held[storage.id]);
+  then(inner);
+  long_sum.end();
+  find_values(storage);
+  emit_->store(emit_->get(sum), value_address(*emit_, storage, emit_->get(entry)), bytes);
+}
+
 void Generator::insert_hashed(loop::AccessId access, llvm::Value* coordinate, bool certain, const Scope& scope,
                               Then then) {
   StorageCode& storage = storages_[program_.accesses[access].storage];
+  const bool last = scope.cursors[access].bound + 1 == key_levels(*storage.storage);
+  const bool appends = storage.size.place() && !emit_->checked();
+  if (appends && last && certain) {
+    append_tuple(access, coordinate, scope, then);
+    return;
+  }
   llvm::IRBuilder<>& ir = emit_->ir();
-  llvm::Value* key = key_so_far(access, coordinate, scope);
+  llvm::Value* key = nullptr;
+  if (!appends)
+    key = key_so_far(access, coordinate, scope);
+  else if (last)
+    key = words_of_key(access, scope);
+  else
+    packed_key(access, coordinate, scope);
   Scope inner = scope;
   inner.cursors[access] = {scope.cursors[access].bound + 1, emit_->constant(0), nullptr};
   if (!key) {
     then(inner);
     return;
   }
-  llvm::Value* entry = emit_->call("weft_hashed_insert", emit_->word(), {storage.table, key});
-  emit_->if_rarely(ir.CreateICmpEQ(entry, emit_->constant(no_entry)), [&] {
-    emit_->return_unless_done(table_member(storage, offsetof(HashedTable, status), ir.getInt32Ty()));
-  });
+  llvm::Value* entry = insert_called(storage, key);
   find_values(storage);
   llvm::Value* made = certain ? nullptr : table_member(storage, offsetof(HashedTable, made), emit_->word());
   inner.cursors[access].begin = entry;
@@ -232,7 +341,11 @@ void Generator::insert_hashed(loop::AccessId access, llvm::Value* coordinate, bo
   if (certain) return;
   llvm::Value* empty = ir.CreateNot(emit_->get(inner.flags[storage.id]));
   emit_->if_then(ir.CreateAnd(ir.CreateICmpNE(made, emit_->constant(0)), empty),
-                 [&] { emit_->call("weft_hashed_remove_last", ir.getVoidTy(), {storage.table}); });
+                 [&] {
+                   store_table_size(storage);
+                   emit_->call("weft_hashed_remove_last", ir.getVoidTy(), {storage.table});
+                   load_table_size(storage);
+                 });
 }
 
 void Generator::locate_hashed(loop::AccessId access, llvm::Value* coordinate, const Scope& scope, Then then) {

@@ -38,6 +38,9 @@ struct StorageCode {
   llvm::Value* touched = nullptr;  ///< of an accumulator: the positions accumulated into
   llvm::Value* table = nullptr;    ///< HashedTable
   bool sorted = false;             ///< what drives is the table's list of sorted keys, not that of its keys
+  Slot size{};                     ///< of a table that is only read in order: its tuples; none: another table
+  Slot limit{};                    ///< likewise: up to so many the kernel appends them by itself
+  std::vector<llvm::Value*> bits{};  ///< likewise: of the coordinates of a mode, by which keys are put together
   const Pattern* baked = nullptr;  ///< of an input whose positions and coordinates are constants
   Slot count{};                    ///< of touched positions, of a table's entries while these drive
 

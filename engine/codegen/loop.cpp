@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "engine/codegen/drain.h"
 #include "engine/codegen/generate.h"
 #include "engine/codegen/long_sum.h"
 #include "engine/loop/print.h"
@@ -33,6 +34,10 @@ void Generator::loop(const loop::For& each, const Scope& scope, bool cut) {
     return;
   }
   if (dense_tiles(each, scope, cut)) return;
+  if (const std::optional<Drain> drain = find_drain(each, scope)) {
+    append_table(*drain, scope);
+    return;
+  }
   if (const JoinedLoops loops = joined_loops(program_, each); !loops.empty()) {
     vector_loop(loops, scope, cut);
     return;

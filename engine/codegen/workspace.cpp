@@ -44,7 +44,11 @@ void Generator::forget(loop::StorageId workspace, llvm::Value* position) {
 
 void Generator::close_workspace(const loop::With& statement) {
   const StorageCode& storage = storages_[statement.workspace];
-  if (storage.table) emit_->call("weft_hashed_clear", emit_->ir().getVoidTy(), {storage.table});
+  if (storage.table) {
+    store_table_size(storage);
+    emit_->call("weft_hashed_clear", emit_->ir().getVoidTy(), {storage.table});
+    load_table_size(storage);
+  }
   const loop::For* last = last_drain(program_, statement);
   if (!storage.touched || forgetting_.contains(last)) return;
   if (has_bits(storage.level(0).kind))

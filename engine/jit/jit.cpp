@@ -49,6 +49,7 @@ llvm::Error define_symbols(llvm::orc::LLJIT& jit) {
   add("weft_hashed_remove_last", &weft_hashed_remove_last);
   add("weft_hashed_find", &weft_hashed_find);
   add("weft_hashed_sort", &weft_hashed_sort);
+  add("weft_hashed_append", &weft_hashed_append);
   add("weft_sort_slots", &weft_sort_slots);
   add("weft_hashed_clear", &weft_hashed_clear);
   return jit.getMainJITDylib().define(llvm::orc::absoluteSymbols(std::move(symbols)));

@@ -150,6 +150,33 @@ TEST_CASE("random tensors through every kind of workspace") {
   }
 }
 
+TEST_CASE("loops that do nothing but append what a table holds are one call, unless iterations are counted") {
+  const auto calls = [](const std::string& text, const CodeOptions& options, const std::string& name) {
+    const Expected<std::string> code = llvm_text(test::program_of(text), test::host_with_bits(256), options);
+    REQUIRE_MESSAGE(code.has_value(), code.error().message);
+    std::size_t found = 0;
+    for (std::size_t at = code->find("@" + name + "("); at != std::string::npos; at = code->find("@" + name + "(", at + 1)) ++found;
+    return found - (found > 0 ? 1 : 0);  // its declaration
+  };
+  const std::string drained =
+      "program columns\n  index i, k, j\n"
+      "  input  B : f64 {dense, compressed<32,32>}              access B[i,k]\n"
+      "  input  C : f64 {dense, compressed<32,32>}              access C[k,j]\n"
+      "  output A : f64 {compressed<64,32>, compressed<64,32>}  access A[j,i]\n"
+      "  with w[j,i] : f64 {hashed(2)<32>}\n"
+      "    for i: drive B\n      for k: drive B, locate C\n        for j: drive C, insert w, insert w\n          w += B * C\n"
+      "    for j: drive w(sort), append A\n      for i: drive w, append A\n        ";
+  CHECK(calls(drained + "A += w\n", {}, "weft_hashed_append") == 1);
+  CHECK(calls(drained + "A += w\n", {}, "weft_hashed_sort") == 0);
+  CHECK(calls(drained + "A += w\n", {.symbolic = true}, "weft_hashed_append") == 1);
+  CHECK(calls(drained + "A += w\n", {.count = true}, "weft_hashed_append") == 0);
+  CHECK(calls(drained + "A += w\n", {.checked = true}, "weft_hashed_append") == 0);
+  for (const std::string other : {"A -= w\n", "A += w * w\n", "A += c0 * w\n"}) {
+    CHECK(calls(drained + other, {}, "weft_hashed_append") == 0);
+    CHECK(calls(drained + other, {}, "weft_hashed_sort") == 1);
+  }
+}
+
 TEST_CASE("a result that may not grow ends the kernel") {
   const Expected<Jit> jit = Jit::create();
   REQUIRE_MESSAGE(jit.has_value(), jit.error().message);

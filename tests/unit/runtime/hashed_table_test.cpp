@@ -5,8 +5,10 @@
 #include <limits>
 #include <map>
 #include <random>
+#include <string>
 #include <vector>
 
+#include "runtime/appended.h"
 #include "runtime/hashed_memory.h"
 #include "unit/runtime/earlier.h"
 
@@ -187,6 +189,100 @@ TEST_CASE("tuples are appended, sorted and summed, or looked up where keys repea
     check_gathered<double>(seed);
     check_gathered<float>(seed);
   }
+}
+
+namespace {
+
+/// Tables appended below three fibers of a result, compared array by array with the maps of their tuples. `scalars`: 8 where tuples
+/// may be appended, else 0.
+void check_appended(std::uint64_t seed, const std::vector<std::uint64_t>& extents, const std::string& kinds, std::uint64_t scalars) {
+  INFO("seed ", seed, ", ", kinds, ", ", scalars, " bytes");
+  std::mt19937_64 random(seed);
+  HashedMemory memory(Memory(), "w");
+  HashedTable table = memory.table();
+  AppendedShape shape{*parse_format(kinds), {9}, "A"};
+  shape.extents.insert(shape.extents.end(), extents.begin(), extents.end());
+  for (std::size_t level = 0; level < shape.format.levels.size(); ++level) {
+    shape.format.levels[level].pos_bits = 64;
+    shape.format.levels[level].crd_bits = shape.extents[level] > UINT32_MAX ? 64 : 32;
+  }
+  AppendedChunk chunk(shape, 0, Memory());
+  Expected<AppendedOutput> output = chunk.open();
+  REQUIRE(output.has_value());
+  output->owner = &chunk;
+  std::uint64_t wide = 0;
+  for (std::size_t level = 0; level < shape.format.levels.size(); ++level)
+    if (shape.format.levels[level].crd_bits == 64) wide |= std::uint64_t{1} << level;
+  AppendedLevel* levels = output->levels;
+  weft_hashed_open(&table, extents.size(), sizeof(double), extents.data(), scalars);
+  std::map<Key, double, Earlier> expected;
+  std::vector<std::uint64_t> counted(shape.format.levels.size(), 0);
+  std::vector<AppendedLevel> counts(shape.format.levels.size());
+  for (std::uint64_t fiber = 0; fiber < 3; ++fiber) {
+    const std::uint64_t entries = 1 + random() % (seed % 4 == 0 ? 20'000 : 300);
+    const std::uint64_t distinct = 1 + random() % (2 * entries);
+    for (std::uint64_t n = 0; n < entries; ++n) {
+      std::mt19937_64 drawn(random() % distinct);
+      Key key;
+      for (const std::uint64_t extent : extents) key.push_back(drawn() % std::min<std::uint64_t>(extent, n % 2 == 0 ? 4 : extent));
+      add(table, key, static_cast<double>(n % 50));
+      key.insert(key.begin(), 2 * fiber);
+      expected[key] += static_cast<double>(n % 50);
+    }
+    if (levels[1].pos_capacity < fiber + 1) REQUIRE(grow_appended(&*output, 1, fiber + 1, levels[1].size + 1) == 0);
+    levels[1].pos[fiber] = levels[1].size;
+    levels[1].closed = fiber;
+    AppendedOutput only_sizes{counts.data(), nullptr, 0, nullptr};
+    REQUIRE(weft_hashed_append(&table, &only_sizes, 1, wide, 1, nullptr) == 0);
+    REQUIRE(weft_hashed_append(&table, &*output, 1, wide, 0, &grow_appended) == 0);
+    static_cast<std::uint32_t*>(levels[0].crd)[fiber] = static_cast<std::uint32_t>(2 * fiber);
+    levels[0].size = fiber + 1;
+    weft_hashed_clear(&table);
+  }
+  levels[1].pos[3] = levels[1].size;
+  const std::size_t order = shape.format.levels.size();
+  std::vector<std::vector<std::uint64_t>> crd(order);
+  std::vector<std::vector<std::uint64_t>> pos(order, {0});
+  std::vector<double> values;
+  Key before;
+  for (const auto& [key, value] : expected) {
+    std::size_t level = 0;
+    while (!before.empty() && key[level] == before[level]) ++level;
+    for (; level < order; ++level) {
+      crd[level].push_back(key[level]);
+      if (level + 1 < order) pos[level + 1].push_back(0);
+    }
+    for (std::size_t above = 1; above < order; ++above) pos[above].back() = crd[above].size();
+    values.push_back(value);
+    before = key;
+  }
+  for (std::size_t level = 0; level < order; ++level) {
+    CAPTURE(level);
+    REQUIRE(levels[level].size == crd[level].size());
+    if (level > 0) CHECK(counts[level].size == crd[level].size());
+    std::uint64_t wrong = 0;
+    for (std::size_t n = 0; n < crd[level].size(); ++n)
+      wrong += crd[level][n] != ((wide >> level & 1) != 0 ? static_cast<std::uint64_t*>(levels[level].crd)[n]
+                                                          : static_cast<std::uint32_t*>(levels[level].crd)[n]);
+    for (std::size_t n = 0; level > 0 && n < pos[level].size(); ++n) wrong += pos[level][n] != levels[level].pos[n];
+    CHECK(wrong == 0);
+  }
+  CHECK(std::equal(values.begin(), values.end(), reinterpret_cast<const double*>(output->values)));
+}
+
+}  // namespace
+
+TEST_CASE("what a table holds is appended to a result, tuples of equal keys as one entry") {
+  for (std::uint64_t seed = 1; seed <= 8; ++seed)
+    for (const std::uint64_t scalars : {0, 8}) {
+      check_appended(seed, {70}, "ss", scalars);
+      check_appended(seed, {1, 3000}, "sss", scalars);
+      check_appended(seed, {5, 1, 900, 2000}, "sssss", scalars);
+      check_appended(seed, {6, 5, 4, 3, 2, 7}, "sssssss", scalars);
+      check_appended(seed, {30, std::uint64_t{1} << 40, 5}, "ssss", scalars);
+      check_appended(seed, {std::uint64_t{1} << 40, std::uint64_t{1} << 40}, "sss", scalars);  // no number of 64 bits
+      check_appended(seed, std::vector<std::uint64_t>(17, 2), "ssssssssssssssssss", scalars);     // too many modes for one
+    }
 }
 
 TEST_CASE("keys are looked up as soon as most tuples repeat one") {
