@@ -35,6 +35,60 @@ bool is_begun(const loop::Program& program, const loop::For& root, loop::Storage
   return true;
 }
 
+/// Whether the one sum into an output like `pattern` is reached for each entry of that, and once: every loop around it binds a level of
+/// both, driven by the pattern alone, and no step leaves coordinates out.
+bool stores_each_entry(const loop::Program& program, const loop::Block& block, loop::StorageId id, loop::StorageId pattern) {
+  if (block.empty()) return false;
+  const auto leads_there = [&](const loop::Statement& statement) {
+    BlockUses found = uses({statement});
+    return std::ranges::any_of(found.targets, [&](loop::AccessId target) { return program.accesses[target].storage == id; });
+  };
+  const auto next = std::ranges::find_if(block, leads_there);
+  if (next == block.end() || std::ranges::any_of(next + 1, block.end(), leads_there)) return false;
+  if (const auto* sum = std::get_if<loop::Accumulate>(&next->node)) return flagged_factors(program, *sum).empty();
+  if (const auto* live = std::get_if<loop::With>(&next->node)) return stores_each_entry(program, live->body, id, pattern);
+  const auto* each = std::get_if<loop::For>(&next->node);
+  if (each == nullptr || each->marks.vector) return false;
+  std::size_t written = 0;
+  std::size_t walked = 0;
+  for (const loop::Step& step : each->steps) {
+    const loop::Access& access = program.accesses[step.access];
+    const std::size_t level = static_cast<std::size_t>(std::ranges::find(access.indices, each->index) - access.indices.begin());
+    if (level == access.indices.size()) return false;
+    const bool dense = is_dense(program.storages[access.storage].levels[level]);
+    if (access.storage == id)
+      ++written;
+    else if (access.storage == pattern && (dense || step.use == loop::Use::drive))
+      ++walked;
+    else if (!dense)
+      return false;
+  }
+  return written == 1 && walked == 1 && stores_each_entry(program, each->body, id, pattern);
+}
+
+/// The pattern has no positions that stand for no entry.
+bool is_stored_at_positions(const loop::Program& program, const loop::For& root, loop::StorageId id) {
+  const auto pattern = loop::pattern_of(program, id);
+  if (!pattern || loop::tells_presence(program, id)) return false;
+  const std::vector<Level>& levels = program.storages[id].levels;
+  for (std::size_t level = 0; level < levels.size(); ++level)
+    if (levels[level].kind != LevelKind::compressed && (level > 0 || !is_dense(levels[level]) || levels[level].strided)) return false;
+  const auto shared = std::ranges::find(root.marks.parallel, id, &loop::ParallelTarget::storage);
+  if (shared != root.marks.parallel.end() ? shared->reduction != loop::Reduction::owner : !root.marks.parallel.empty()) return false;
+  const auto is_of = [&](const loop::Access& access) { return access.storage == id; };
+  if (std::ranges::count_if(program.accesses, is_of) != 1) return false;
+  const std::vector<loop::IndexId>& indices = std::ranges::find_if(program.accesses, is_of)->indices;
+  // No diagonal, and the operand under the same indices alone.
+  for (const loop::IndexId index : indices)
+    if (std::ranges::count(indices, index) != 1) return false;
+  const auto reads_pattern = [&](const loop::Access& access) { return access.storage == *pattern; };
+  if (std::ranges::count_if(program.accesses, reads_pattern) != 1 || std::ranges::find_if(program.accesses, reads_pattern)->indices != indices)
+    return false;
+  const BlockUses all = uses(program.body);
+  if (std::ranges::any_of(all.factors, [&](loop::AccessId factor) { return program.accesses[factor].storage == id; })) return false;
+  return stores_each_entry(program, program.body, id, *pattern);
+}
+
 }  // namespace
 
 bool leaves_rows_out(const loop::Program& program) {
@@ -54,8 +108,10 @@ std::vector<BegunOutput> begun_outputs(const loop::Program& program) {
   if (!is_ranged(program) || baked) return found;
   const auto& root = std::get<loop::For>(program.body.front().node);
   if (!visits_in_order(program, root)) return found;
-  for (loop::StorageId id = 0; id < program.storages.size(); ++id)
+  for (loop::StorageId id = 0; id < program.storages.size(); ++id) {
     if (is_begun(program, root, id)) found.push_back({id, writes_whole_block(program, root.body, id, 1)});
+    if (is_stored_at_positions(program, root, id)) found.push_back({id, true});
+  }
   return found;
 }
 

@@ -2,6 +2,7 @@
 // their memory need not be cleared before. Pure functions of the Program, without LLVM: the Signature depends on them too.
 //
 // A result larger than the caches is then written once where it was written, read and written: TTMc into 14541 x 32 x 32, 119 MB.
+// Likewise results at the positions of an operand whose entries are all visited, each once: their values are stored, not added to zeros.
 #pragma once
 
 #include <vector>
@@ -17,7 +18,7 @@ struct BegunOutput {
   bool operator==(const BegunOutput&) const = default;
 };
 
-/// In the order of their ids. Each coordinate of the root loop has a row of them, or a block.
+/// In the order of their ids. Each coordinate of the root loop has a row of them, or a block, but for those at the positions of an operand.
 std::vector<BegunOutput> begun_outputs(const loop::Program& program);
 
 /// Whether the root loop of a program that begins outputs may leave coordinates out.

@@ -83,6 +83,33 @@ TEST_CASE("a kernel begins outputs of which each coordinate of the root has a ro
   CHECK(signature(*rows).begun == std::vector<std::uint32_t>{2});
 }
 
+TEST_CASE("a kernel stores results at the positions of an operand whose entries are visited once each") {
+  using Begun = std::vector<BegunOutput>;
+  // S[i,j] += M * x below loops over i and j, whose steps are those of M, S and `others`; x sums over `sum`.
+  const auto sampled = [](const std::string& levels, const std::string& others, const std::string& inner, const std::string& facts) {
+    const std::string first = levels.starts_with("dense") ? "locate M" : "drive M";
+    const auto program = loop::parse("program p\n  index  i, j, r\n  input  M : f64 {" + levels +
+                                     "}   access M[i,j]\n  input  A : f64 {dense, dense}   access A[i,r]\n"
+                                     "  input  B : f64 {dense, dense}   access B[j,r]\n  input  v : f64 {compressed<32,32>}   access v[j]\n"
+                                     "  output S : f64 {" + levels + "}   access S[i,j]\n  fact   like(S, M)\n" + facts +
+                                     "  for i: " + first + ", locate A, insert S @parallel(S: owner)\n    for j: drive M, locate B, insert S" +
+                                     others + "\n" + inner);
+    REQUIRE_MESSAGE(program.has_value(), program.error().message);
+    return begun_outputs(*program);
+  };
+  const std::string dot = "      with x[] : f64 {}\n        for r: locate A, locate B @vector\n          x += A * B\n        S += M * x\n";
+  const std::string some = "  fact   extent(r) = 8\n";
+  const Begun stored = {{4, true}};
+  CHECK(sampled("dense, compressed<32,32>", "", dot, some) == stored);
+  CHECK(sampled("compressed<32,32>, compressed<32,32>", "", dot, some) == stored);
+  CHECK(sampled("dense, compressed<32,32>", "", "      S += M\n", "") == stored);
+  CHECK(sampled("dense, compressed<32,32>", "", dot, "").empty());                                      // no r, nothing is stored
+  CHECK(sampled("dense, compressed<32,32>", ", drive v", "      S += M * v\n", "").empty());              // entries are left out
+  CHECK(sampled("dense, compressed<32,32>", "", "      S += M\n      S += M\n", "").empty());              // twice
+  CHECK(sampled("dense, compressed<32,32>", "", "      for r: locate A, locate B\n        S += M * A * B\n", some).empty());  // once for each r
+  CHECK(sampled("dense, bitmap", "", dot, some).empty());                                                // places without an entry
+}
+
 TEST_CASE("a diagonal that is not stored leaves a row out") {
   const auto program = [](const std::string& levels, const std::string& access, const std::string& steps) {
     const auto parsed = loop::parse("program p\n  index  i, r\n  input  M : f64 {" + levels + "}   access M[" + access +
