@@ -469,12 +469,14 @@ struct LongKeys {
 using Sizes = std::array<std::uint64_t, HashedTable::most_appended_modes>;
 
 /// Room for so many entries more on every level. KernelStatus.
-template <class More>
-std::int32_t make_room(const HashedTable& table, const Target& target, More more) {
+std::int32_t make_room(const HashedTable& table, const Target& target, const Sizes& more) {
   for (std::uint64_t mode = 0; mode < table.modes; ++mode) {
     const AppendedLevel& level = target.levels[mode];
-    const std::uint64_t entries = level.size + more(mode);
-    const std::uint64_t parents = mode == 0 ? level.closed : target.levels[mode - 1].size + more(mode - 1);
+    const std::uint64_t entries = level.size + more[mode];
+    const std::uint64_t parents = mode == 0 ? level.closed : target.levels[mode - 1].size + more[mode - 1];
+    const bool last = mode + 1 == table.modes;
+    const std::uint64_t room = last ? std::min(level.crd_capacity, target.output.values_capacity) : level.crd_capacity;
+    if (entries <= room && parents <= level.pos_capacity) continue;
     if (const std::int32_t status = target.grow(&target.output, target.first + mode, parents, entries); status != 0) return status;
   }
   return 0;
@@ -553,8 +555,7 @@ std::int32_t append_keys(const HashedTable& table, const Keys& keys, std::uint64
       for (std::uint64_t mode = 0; mode < table.modes; ++mode) target.levels[mode].size += more[mode];
       return 0;
     }
-    const auto grown = make_room(table, target, [&](std::uint64_t mode) { return more[mode]; });
-    if (grown != 0) return grown;
+    if (const std::int32_t status = make_room(table, target, more); status != 0) return status;
   }
   write_entries<T>(table, keys, count, target, before);
   return 0;
