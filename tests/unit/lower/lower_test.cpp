@@ -301,16 +301,18 @@ TEST_CASE("rows gathered from a factor beyond the caches are prefetched") {
   CHECK(prefetching(131073).find("@prefetch(24)") != std::string::npos);
 }
 
-TEST_CASE("rows gathered from two factors by turns are prefetched where both together lie beyond the second cache") {
-  auto prefetching = [](std::uint64_t rows, std::uint64_t others) {
+TEST_CASE("long rows gathered from two factors by turns are prefetched where both together lie beyond the second cache") {
+  auto prefetching = [](std::uint64_t rows, std::uint64_t others, std::uint64_t rank) {
     Case given = mttkrp();
     given.extents['j'] = others;
     given.extents['k'] = rows;
+    given.extents['r'] = rank;
     return programs(given);
   };
-  CHECK(prefetching(2049, 2048).find("@prefetch(12)") != std::string::npos);  // 512 KiB each
-  CHECK(prefetching(2048, 2048).find("@prefetch") == std::string::npos);
-  CHECK(prefetching(4000, 1024).find("@prefetch") == std::string::npos);  // the second one stays where it is
+  CHECK(prefetching(1025, 1024, 64).find("@prefetch(12)") != std::string::npos);  // 512 KiB each
+  CHECK(prefetching(1024, 1024, 64).find("@prefetch") == std::string::npos);
+  CHECK(prefetching(2000, 512, 64).find("@prefetch") == std::string::npos);    // the second one stays where it is
+  CHECK(prefetching(4000, 4000, 16).find("@prefetch") == std::string::npos);   // 500 KiB each, short rows
 }
 
 TEST_CASE("rows that are added to are prefetched where they come from memory") {
