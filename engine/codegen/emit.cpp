@@ -166,12 +166,12 @@ void Emitter::if_rarely(llvm::Value* condition, Body body) {
   ir_.SetInsertPoint(after);
 }
 
-void Emitter::if_else(llvm::Value* usual, Body body, Body rarely) {
+void Emitter::if_usually(llvm::Value* condition, Body body, Body rarely) {
   llvm::BasicBlock* inside = block("usual");
   llvm::BasicBlock* outside = block("rare");
   llvm::BasicBlock* after = block("both");
   llvm::MDBuilder metadata(function_.getContext());
-  ir_.CreateCondBr(usual, inside, outside, metadata.createLikelyBranchWeights());
+  ir_.CreateCondBr(condition, inside, outside, metadata.createLikelyBranchWeights());
   ir_.SetInsertPoint(inside);
   body();
   ir_.CreateBr(after);

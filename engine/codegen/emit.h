@@ -92,7 +92,7 @@ class Emitter {
   void if_then(llvm::Value* condition, Body body);
   void if_else(llvm::Value* condition, Body then, Body otherwise);
   void if_rarely(llvm::Value* condition, Body body);  ///< the same, its body out of the way
-  void if_else(llvm::Value* usual, Body body, Body rarely);
+  void if_usually(llvm::Value* condition, Body body, Body rarely);  ///< the same as if_else, `rarely` out of the way
   /// The kernel ends with this status unless it is KernelStatus::done.
   void return_unless_done(llvm::Value* status);
   void while_loop(Condition condition, Body body);

@@ -275,7 +275,7 @@ void Generator::append_tuple(loop::AccessId access, llvm::Value* coordinate, con
   const Slot entry = emit_->slot(size);
   const bool sums = scalar && !options_.symbolic;
   const Slot sum = sums ? emit_->slot(llvm::ConstantFP::get(storage.type, 0.0)) : Slot{};
-  emit_->if_else(
+  emit_->if_usually(
       ir.CreateICmpULT(size, emit_->get(storage.limit)),
       [&] {
         llvm::Value* keys = table_member(storage, offsetof(HashedTable, keys), ir.getPtrTy());
