@@ -107,6 +107,14 @@ bool has_rows(const loop::Program& program, const loop::For& root, loop::Storage
   });
 }
 
+/// A chunk of the loop is a share of the slots of a table, which is none of its coordinates: a part of a slice would be another's.
+bool goes_over_slots(const loop::Program& program, const loop::For& root) {
+  return std::ranges::any_of(root.steps, [&](const loop::Step& step) {
+    return step.use == loop::Use::drive && step.algorithm != loop::Algorithm::sort &&
+           has_slots(program.storages[program.accesses[step.access].storage].levels[0].kind);
+  });
+}
+
 bool is_described(const loop::Program& program, loop::StorageId storage, std::uint32_t level) {
   return std::ranges::any_of(program.facts, [&](const loop::Fact& fact) {
     const auto* full = std::get_if<loop::FullFact>(&fact);
@@ -134,7 +142,7 @@ PositionRange below_slices(const Tensor& tensor, PositionRange slices, std::uint
 
 std::optional<SliceCut> slice_cut(const loop::Program& program, loop::StorageId walked) {
   const loop::For* root = root_loop(program);
-  if (root == nullptr || root->marks.parallel.empty()) return std::nullopt;
+  if (root == nullptr || root->marks.parallel.empty() || goes_over_slots(program, *root)) return std::nullopt;
   if (std::ranges::count(program.accesses, walked, &loop::Access::storage) != 1) return std::nullopt;
   const auto access = static_cast<loop::AccessId>(std::ranges::find(program.accesses, walked, &loop::Access::storage) -
                                                   program.accesses.begin());
