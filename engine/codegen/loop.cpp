@@ -427,7 +427,8 @@ void Generator::prefetch(const loop::For& each, const Driver& driver, llvm::Valu
 /// of compressed ones, and further ahead where those begin.
 void Generator::prefetch_level(const loop::For& each, const Driver& driver, llvm::Value* position,
                                std::span<const loop::Step> rest, const Scope& scope) {
-  if (each.marks.prefetch == 0) return;
+  // Ends of fibers are read for that which a part of a slice does not have: nothing to check them with, and nothing depends on them.
+  if (each.marks.prefetch == 0 || emit_->checked()) return;
   const StorageCode& storage = storage_of(driver.access);
   const std::uint32_t driven = scope.cursors[driver.access].bound;
   // Past the end of the fiber: the next fibers' entries follow in memory, and short fibers would gain nothing else. Of a

@@ -77,6 +77,10 @@ TEST_CASE("a kernel has one way out of all its loops, and touches the rows that 
   // Where C's row begins, its coordinates and two lines of values. Nothing of A, whose element 12 coordinates ahead is in no row that the
   // loops over i and k leave open.
   CHECK(test::count(*text, "@llvm.prefetch.p0(ptr %") == 4);
+  // Checked kernels read no ends of fibers that lie ahead: parts of slices have none of other slices.
+  const Expected<std::string> checked = llvm_text(program, host_target(), {.checked = true});
+  REQUIRE_MESSAGE(checked.has_value(), checked.error().message);
+  CHECK(test::count(*checked, "@llvm.prefetch") == 0);
 }
 
 TEST_CASE("compile reports its times and the target is part of the text") {

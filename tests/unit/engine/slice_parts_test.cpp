@@ -182,6 +182,15 @@ TEST_CASE("slices stay whole where a fact describes their fibers") {
   CHECK(cut_of(spmm, {{"  for i", "  fact   extent(r) = 8\n  for i"}}));
 }
 
+TEST_CASE("slices stay whole below a loop over the slots of a table, whose chunks are shares of these") {
+  const auto driven = [](const std::string& kind, const std::string& drive) {
+    return cut_of(spmm, {{"  input  B", "  input  x : f64 {" + kind + "<32>}                      access x[i]\n  input  B"},
+                         {"for i: locate T", "for i: " + drive + ", locate T"}, {"T * B", "T * x * B"}});
+  };
+  CHECK(!driven("hashed", "drive x"));
+  CHECK(driven("hashed", "drive x(sort)"));
+}
+
 TEST_CASE("private copies are cut anywhere, a result at the positions of the tensor too") {
   CHECK(cut_of(R"(program s
   index  i, j
