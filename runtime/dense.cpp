@@ -155,7 +155,9 @@ void scale_elements(const Tensor& memory, double factor, const Threads* threads)
   }
   Element* const first = const_cast<Element*>(memory.values().as<const Element>().data()) + memory.offset();
   const std::uint64_t length = order == 0 ? 1 : memory.extents()[inner];
-  const std::uint64_t step = order == 0 ? 1 : strides[inner];
+  // A stride may lead back.
+  const auto distance_of = [&](std::uint64_t elements) { return static_cast<std::ptrdiff_t>(elements); };
+  const std::ptrdiff_t step = order == 0 ? 1 : distance_of(strides[inner]);
   std::uint64_t rows = 1;
   for (std::size_t mode = 0; mode < order; ++mode)
     if (mode != inner) rows *= memory.extents()[mode];
@@ -163,7 +165,7 @@ void scale_elements(const Tensor& memory, double factor, const Threads* threads)
     Element* place = first;
     for (std::size_t mode = order; mode-- > 0;) {
       if (mode == inner) continue;
-      place += (row % memory.extents()[mode]) * strides[mode];
+      place += distance_of((row % memory.extents()[mode]) * strides[mode]);
       row /= memory.extents()[mode];
     }
     for (std::uint64_t n = 0; n < length; ++n, place += step) {
