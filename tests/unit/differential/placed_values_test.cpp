@@ -97,7 +97,7 @@ TEST_CASE("values that are read through places, and change in every way, change 
         REQUIRE(given.values().size_bytes() == tensor.values().size_bytes());
         const bool silent = std::ranges::find(options.changing, name) != options.changing.end();
         if (dice.percent(50)) {
-          std::memcpy(TensorParts::bytes_of_values(tensor).data(), given.values().data(), given.values().size_bytes());
+          std::ranges::copy(given.values().as<const std::byte>(), TensorParts::bytes_of_values(tensor).begin());
           if (!silent) tensor.values_changed();
         } else if (dice.percent(50)) {
           tensor = *same_pattern(tensor, given.values(), given.format().scalar);
