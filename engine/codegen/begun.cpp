@@ -37,7 +37,8 @@ bool is_begun(const loop::Program& program, const loop::For& root, loop::Storage
 
 /// Whether the one sum into an output like `pattern` is reached for each entry of that, and once: every loop around it binds a level of
 /// both, driven by the pattern alone, and no step leaves coordinates out.
-bool stores_each_entry(const loop::Program& program, const loop::Block& block, loop::StorageId id, loop::StorageId pattern) {
+bool stores_each_entry(const loop::Program& program, const loop::Block& block, loop::StorageId id, loop::StorageId pattern,
+                       Depths depths) {
   if (block.empty()) return false;
   const auto leads_there = [&](const loop::Statement& statement) {
     BlockUses found = uses({statement});
@@ -46,24 +47,23 @@ bool stores_each_entry(const loop::Program& program, const loop::Block& block, l
   const auto next = std::ranges::find_if(block, leads_there);
   if (next == block.end() || std::ranges::any_of(next + 1, block.end(), leads_there)) return false;
   if (const auto* sum = std::get_if<loop::Accumulate>(&next->node)) return flagged_factors(program, *sum).empty();
-  if (const auto* live = std::get_if<loop::With>(&next->node)) return stores_each_entry(program, live->body, id, pattern);
+  if (const auto* live = std::get_if<loop::With>(&next->node)) return stores_each_entry(program, live->body, id, pattern, depths);
   const auto* each = std::get_if<loop::For>(&next->node);
   if (each == nullptr || each->marks.vector) return false;
   std::size_t written = 0;
   std::size_t walked = 0;
   for (const loop::Step& step : each->steps) {
     const loop::Access& access = program.accesses[step.access];
-    const std::size_t level = static_cast<std::size_t>(std::ranges::find(access.indices, each->index) - access.indices.begin());
-    if (level == access.indices.size()) return false;
-    const bool dense = is_dense(program.storages[access.storage].levels[level]);
-    if (access.storage == id)
+    const bool dense = is_dense(next_level(program, step.access, depths));
+    const bool of_loop = access.indices[depths[step.access]++] == each->index;  // of B[j,i] below i the loop over j binds both levels
+    if (access.storage == id && of_loop)
       ++written;
-    else if (access.storage == pattern && (dense || step.use == loop::Use::drive))
+    else if (access.storage == pattern && of_loop && (dense || step.use == loop::Use::drive))
       ++walked;
     else if (!dense)
       return false;
   }
-  return written == 1 && walked == 1 && stores_each_entry(program, each->body, id, pattern);
+  return written == 1 && walked == 1 && stores_each_entry(program, each->body, id, pattern, depths);
 }
 
 /// The pattern has no positions that stand for no entry.
@@ -86,7 +86,7 @@ bool is_stored_at_positions(const loop::Program& program, const loop::For& root,
     return false;
   const BlockUses all = uses(program.body);
   if (std::ranges::any_of(all.factors, [&](loop::AccessId factor) { return program.accesses[factor].storage == id; })) return false;
-  return stores_each_entry(program, program.body, id, *pattern);
+  return stores_each_entry(program, program.body, id, *pattern, Depths(program.accesses.size(), 0));
 }
 
 }  // namespace

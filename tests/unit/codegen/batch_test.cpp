@@ -91,6 +91,7 @@ TEST_CASE("a kernel stores results at the positions of an operand whose entries 
     const auto program = loop::parse("program p\n  index  i, j, r\n  input  M : f64 {" + levels +
                                      "}   access M[i,j]\n  input  A : f64 {dense, dense}   access A[i,r]\n"
                                      "  input  B : f64 {dense, dense}   access B[j,r]\n  input  v : f64 {compressed<32,32>}   access v[j]\n"
+                                     "  input  W : f64 {dense, compressed<32,32>}   access W[j,i]\n"
                                      "  output S : f64 {" + levels + "}   access S[i,j]\n  fact   like(S, M)\n" + facts +
                                      "  for i: " + first + ", locate A, insert S @parallel(S: owner)\n    for j: drive M, locate B, insert S" +
                                      others + "\n" + inner);
@@ -99,12 +100,13 @@ TEST_CASE("a kernel stores results at the positions of an operand whose entries 
   };
   const std::string dot = "      with x[] : f64 {}\n        for r: locate A, locate B @vector\n          x += A * B\n        S += M * x\n";
   const std::string some = "  fact   extent(r) = 8\n";
-  const Begun stored = {{4, true}};
+  const Begun stored = {{5, true}};
   CHECK(sampled("dense, compressed<32,32>", "", dot, some) == stored);
   CHECK(sampled("compressed<32,32>, compressed<32,32>", "", dot, some) == stored);
   CHECK(sampled("dense, compressed<32,32>", "", "      S += M\n", "") == stored);
   CHECK(sampled("dense, compressed<32,32>", "", dot, "").empty());                                      // no r, nothing is stored
   CHECK(sampled("dense, compressed<32,32>", ", drive v", "      S += M * v\n", "").empty());              // entries are left out
+  CHECK(sampled("dense, compressed<32,32>", ", locate W, locate W", "      S += M * W\n", "").empty());    // where W has none
   CHECK(sampled("dense, compressed<32,32>", "", "      S += M\n      S += M\n", "").empty());              // twice
   CHECK(sampled("dense, compressed<32,32>", "", "      for r: locate A, locate B\n        S += M * A * B\n", some).empty());  // once for each r
   CHECK(sampled("dense, bitmap", "", dot, some).empty());                                                // places without an entry
