@@ -143,15 +143,12 @@ Expected<Specialized> specialized(const Network& network, const Plan& plan, cons
   made.facts.adjacent.resize(plan.schedule.tensors.size());
   for (std::size_t number = 0; number < plan.schedule.tensors.size(); ++number) {
     const ScheduledTensor& scheduled = plan.schedule.tensors[number];
-    const auto known = std::ranges::find(operands, scheduled.tensor, &OperandFacts::tensor);
-    if (scheduled.role != TensorRole::operand || scheduled.converted || known == operands.end()) continue;
-    made.facts.adjacent[number] = known->adjacent;
-    if (known->place_bits > 0) made.facts.place_bits[number] = known->place_bits;
-  }
-  for (std::size_t number = 0; number < plan.schedule.tensors.size(); ++number) {
-    const ScheduledTensor& scheduled = plan.schedule.tensors[number];
     if (scheduled.role != TensorRole::operand) continue;
     const auto known = std::ranges::find(operands, scheduled.tensor, &OperandFacts::tensor);
+    if (known != operands.end() && !scheduled.converted) {
+      made.facts.adjacent[number] = known->adjacent;
+      if (known->place_bits > 0) made.facts.place_bits[number] = known->place_bits;
+    }
     // As quantised as the plan's: what decides here may not differ where plans do not.
     if (known != operands.end()) made.facts.runs[number] = run_lengths(known->statistics, scheduled.format);
     if (grade == Specialization::generic) continue;

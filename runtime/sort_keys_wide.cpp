@@ -7,8 +7,6 @@
 namespace weft {
 namespace {
 
-constexpr int lanes = 16;
-
 // Orders lanes with their partners; `upper` has the lanes that keep the larger key.
 inline __m512i exchange(__m512i keys, __m512i partners, __mmask16 upper) {
   return _mm512_mask_max_epu32(_mm512_min_epu32(keys, partners), upper, keys, partners);
@@ -36,72 +34,6 @@ inline __m512i sorted(__m512i keys) {
   return neighbours(pairs(quarters(exchange(keys, reversed(keys), 0xFF00))));
 }
 
-// The same for sequences of Count vectors.
-template <int Count>
-inline void merge(__m512i* keys) {
-  if constexpr (Count == 1) {
-    keys[0] = merged(keys[0]);
-  } else {
-    for (int n = 0; n < Count / 2; ++n) {
-      const __m512i low = keys[n];
-      const __m512i high = keys[n + Count / 2];
-      keys[n] = _mm512_min_epu32(low, high);
-      keys[n + Count / 2] = _mm512_max_epu32(low, high);
-    }
-    merge<Count / 2>(keys);
-    merge<Count / 2>(keys + Count / 2);
-  }
-}
-
-template <int Count>
-inline void sort(__m512i* keys) {
-  if constexpr (Count == 1) {
-    keys[0] = sorted(keys[0]);
-  } else {
-    sort<Count / 2>(keys);
-    sort<Count / 2>(keys + Count / 2);
-    for (int low = Count / 2, high = Count - 1; low <= high; ++low, --high) {
-      const __m512i kept = keys[low];
-      keys[low] = reversed(keys[high]);
-      keys[high] = reversed(kept);
-    }
-    merge<Count>(keys);
-  }
-}
-
-inline __mmask16 live(std::uint64_t count, int vector) {
-  const std::uint64_t before = static_cast<std::uint64_t>(vector) * lanes;
-  if (count >= before + lanes) return 0xFFFF;
-  return count <= before ? __mmask16{0} : static_cast<__mmask16>((1U << (count - before)) - 1U);
-}
-
-// Missing keys are the largest ones and stay behind all others.
-template <int Count>
-void sort_list(std::uint32_t* list, std::uint64_t count) {
-  __m512i keys[Count];
-  for (int n = 0; n < Count; ++n)
-    keys[n] = _mm512_mask_loadu_epi32(_mm512_set1_epi32(-1), live(count, n), list + n * lanes);
-  sort<Count>(keys);
-  for (int n = 0; n < Count; ++n) _mm512_mask_storeu_epi32(list + n * lanes, live(count, n), keys[n]);
-}
-
-}  // namespace
-
-void wide_sort(std::uint32_t* keys, std::uint64_t count) {
-  if (count <= 16)
-    sort_list<1>(keys, count);
-  else if (count <= 32)
-    sort_list<2>(keys, count);
-  else if (count <= 64)
-    sort_list<4>(keys, count);
-  else if (count <= 128)
-    sort_list<8>(keys, count);
-  else
-    sort_list<16>(keys, count);
-}
-
-namespace {
-
 // The same for keys of 64 bits, eight in a vector.
 inline __m512i exchange_long(__m512i keys, __m512i partners, __mmask8 upper) {
   return _mm512_mask_max_epu64(_mm512_min_epu64(keys, partners), upper, keys, partners);
@@ -117,67 +49,112 @@ inline __m512i sorted_long(__m512i keys) {
   return neighbours_long(pairs_long(exchange_long(keys, reversed_long(keys), 0xF0)));
 }
 
-template <int Count>
-inline void merge_long(__m512i* keys) {
+/// Keys of 32 bits as the sorts below want them.
+struct Keys {
+  using Key = std::uint32_t;
+  static constexpr int lanes = 16;
+  static __m512i sort(__m512i keys) { return sorted(keys); }
+  static __m512i merge(__m512i keys) { return merged(keys); }
+  static __m512i reverse(__m512i keys) { return reversed(keys); }
+  static __m512i least(__m512i a, __m512i b) { return _mm512_min_epu32(a, b); }
+  static __m512i most(__m512i a, __m512i b) { return _mm512_max_epu32(a, b); }
+  static __m512i load(unsigned live, const Key* from) {
+    return _mm512_mask_loadu_epi32(_mm512_set1_epi32(-1), static_cast<__mmask16>(live), from);
+  }
+  static void store(unsigned live, Key* to, __m512i keys) { _mm512_mask_storeu_epi32(to, static_cast<__mmask16>(live), keys); }
+};
+
+struct LongKeys {
+  using Key = std::uint64_t;
+  static constexpr int lanes = 8;
+  static __m512i sort(__m512i keys) { return sorted_long(keys); }
+  static __m512i merge(__m512i keys) { return neighbours_long(pairs_long(halves_long(keys))); }
+  static __m512i reverse(__m512i keys) { return reversed_long(keys); }
+  static __m512i least(__m512i a, __m512i b) { return _mm512_min_epu64(a, b); }
+  static __m512i most(__m512i a, __m512i b) { return _mm512_max_epu64(a, b); }
+  static __m512i load(unsigned live, const Key* from) {
+    return _mm512_mask_loadu_epi64(_mm512_set1_epi64(-1), static_cast<__mmask8>(live), from);
+  }
+  static void store(unsigned live, Key* to, __m512i keys) { _mm512_mask_storeu_epi64(to, static_cast<__mmask8>(live), keys); }
+};
+
+// The same for sequences of Count vectors.
+template <class Of, int Count>
+inline void merge(__m512i* keys) {
   if constexpr (Count == 1) {
-    keys[0] = neighbours_long(pairs_long(halves_long(keys[0])));
+    keys[0] = Of::merge(keys[0]);
   } else {
     for (int n = 0; n < Count / 2; ++n) {
       const __m512i low = keys[n];
       const __m512i high = keys[n + Count / 2];
-      keys[n] = _mm512_min_epu64(low, high);
-      keys[n + Count / 2] = _mm512_max_epu64(low, high);
+      keys[n] = Of::least(low, high);
+      keys[n + Count / 2] = Of::most(low, high);
     }
-    merge_long<Count / 2>(keys);
-    merge_long<Count / 2>(keys + Count / 2);
+    merge<Of, Count / 2>(keys);
+    merge<Of, Count / 2>(keys + Count / 2);
   }
 }
 
-template <int Count>
-inline void sort_long(__m512i* keys) {
+template <class Of, int Count>
+inline void sort(__m512i* keys) {
   if constexpr (Count == 1) {
-    keys[0] = sorted_long(keys[0]);
+    keys[0] = Of::sort(keys[0]);
   } else {
-    sort_long<Count / 2>(keys);
-    sort_long<Count / 2>(keys + Count / 2);
+    sort<Of, Count / 2>(keys);
+    sort<Of, Count / 2>(keys + Count / 2);
     for (int low = Count / 2, high = Count - 1; low <= high; ++low, --high) {
       const __m512i kept = keys[low];
-      keys[low] = reversed_long(keys[high]);
-      keys[high] = reversed_long(kept);
+      keys[low] = Of::reverse(keys[high]);
+      keys[high] = Of::reverse(kept);
     }
-    merge_long<Count>(keys);
+    merge<Of, Count>(keys);
   }
 }
 
-inline __mmask8 live_long(std::uint64_t count, int vector) {
-  const std::uint64_t before = static_cast<std::uint64_t>(vector) * 8;
-  if (count >= before + 8) return 0xFF;
-  return count <= before ? __mmask8{0} : static_cast<__mmask8>((1U << (count - before)) - 1U);
+template <class Of>
+inline unsigned live(std::uint64_t count, int vector) {
+  const std::uint64_t before = static_cast<std::uint64_t>(vector) * Of::lanes;
+  if (count >= before + Of::lanes) return (1U << Of::lanes) - 1U;
+  return count <= before ? 0U : (1U << (count - before)) - 1U;
 }
 
-template <int Count>
-void sort_long_list(std::uint64_t* list, std::uint64_t count) {
+// Missing keys are the largest ones and stay behind all others.
+template <class Of, int Count>
+void sort_list(typename Of::Key* list, std::uint64_t count) {
   __m512i keys[Count];
-  for (int n = 0; n < Count; ++n) keys[n] = _mm512_mask_loadu_epi64(_mm512_set1_epi64(-1), live_long(count, n), list + n * 8);
-  sort_long<Count>(keys);
-  for (int n = 0; n < Count; ++n) _mm512_mask_storeu_epi64(list + n * 8, live_long(count, n), keys[n]);
+  for (int n = 0; n < Count; ++n) keys[n] = Of::load(live<Of>(count, n), list + n * Of::lanes);
+  sort<Of, Count>(keys);
+  for (int n = 0; n < Count; ++n) Of::store(live<Of>(count, n), list + n * Of::lanes, keys[n]);
 }
 
 }  // namespace
 
+void wide_sort(std::uint32_t* keys, std::uint64_t count) {
+  if (count <= 16)
+    sort_list<Keys, 1>(keys, count);
+  else if (count <= 32)
+    sort_list<Keys, 2>(keys, count);
+  else if (count <= 64)
+    sort_list<Keys, 4>(keys, count);
+  else if (count <= 128)
+    sort_list<Keys, 8>(keys, count);
+  else
+    sort_list<Keys, 16>(keys, count);
+}
+
 void wide_sort(std::uint64_t* keys, std::uint64_t count) {
   if (count <= 8)
-    sort_long_list<1>(keys, count);
+    sort_list<LongKeys, 1>(keys, count);
   else if (count <= 16)
-    sort_long_list<2>(keys, count);
+    sort_list<LongKeys, 2>(keys, count);
   else if (count <= 32)
-    sort_long_list<4>(keys, count);
+    sort_list<LongKeys, 4>(keys, count);
   else if (count <= 64)
-    sort_long_list<8>(keys, count);
+    sort_list<LongKeys, 8>(keys, count);
   else if (count <= 128)
-    sort_long_list<16>(keys, count);
+    sort_list<LongKeys, 16>(keys, count);
   else
-    sort_long_list<32>(keys, count);
+    sort_list<LongKeys, 32>(keys, count);
 }
 
 namespace {
@@ -198,7 +175,7 @@ std::uint64_t wide_marked_by_words(const std::uint8_t* marks, std::uint64_t exte
   const __m512i offsets = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
   for (std::uint64_t column = 0; column < extent; column += 64) {
     const std::uint64_t found = marks_of(marks, column, extent);
-    for (unsigned quarter = 0; quarter < 64; quarter += lanes) {
+    for (unsigned quarter = 0; quarter < 64; quarter += Keys::lanes) {
       const auto mask = static_cast<__mmask16>(found >> quarter);
       const auto count = static_cast<unsigned>(_mm_popcnt_u32(mask));
       const __m512i numbers = _mm512_add_epi32(_mm512_set1_epi32(static_cast<int>(column + quarter)), offsets);
@@ -224,7 +201,7 @@ __attribute__((target("avx512vbmi2"))) std::uint64_t wide_marked_by_bytes(const 
     __m512i listed = _mm512_maskz_compress_epi8(found, all);
     for (;; listed = _mm512_shuffle_i32x4(listed, listed, 0b00'11'10'01)) {
       const __m512i columns = _mm512_add_epi32(first, _mm512_cvtepu8_epi32(_mm512_castsi512_si128(listed)));
-      const unsigned stored = count < lanes ? count : lanes;
+      const unsigned stored = count < Keys::lanes ? count : Keys::lanes;
       _mm512_mask_storeu_epi32(keys, static_cast<__mmask16>((1U << stored) - 1U), columns);
       keys += stored;
       count -= stored;

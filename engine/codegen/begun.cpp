@@ -19,13 +19,18 @@ bool visits_in_order(const loop::Program& program, const loop::For& root) {
   });
 }
 
+/// Threads write parts of their own of the output, if there are several.
+bool is_owned(const loop::For& root, loop::StorageId id) {
+  const auto shared = std::ranges::find(root.marks.parallel, id, &loop::ParallelTarget::storage);
+  return shared != root.marks.parallel.end() ? shared->reduction == loop::Reduction::owner : root.marks.parallel.empty();
+}
+
 bool is_begun(const loop::Program& program, const loop::For& root, loop::StorageId id) {
   const loop::Storage& storage = program.storages[id];
   const auto is_plain = [](const Level& level) { return is_dense(level) && !level.strided; };
   if (storage.role != loop::Role::output || storage.levels.size() < 2 || !std::ranges::all_of(storage.levels, is_plain)) return false;
   if (loop::pattern_of(program, id) || loop::tells_presence(program, id)) return false;
-  const auto shared = std::ranges::find(root.marks.parallel, id, &loop::ParallelTarget::storage);
-  if (shared != root.marks.parallel.end() ? shared->reduction != loop::Reduction::owner : !root.marks.parallel.empty()) return false;
+  if (!is_owned(root, id)) return false;
   for (loop::AccessId access = 0; access < program.accesses.size(); ++access) {
     if (program.accesses[access].storage != id) continue;
     const bool bound =
@@ -73,8 +78,7 @@ bool is_stored_at_positions(const loop::Program& program, const loop::For& root,
   const std::vector<Level>& levels = program.storages[id].levels;
   for (std::size_t level = 0; level < levels.size(); ++level)
     if (levels[level].kind != LevelKind::compressed && (level > 0 || !is_dense(levels[level]) || levels[level].strided)) return false;
-  const auto shared = std::ranges::find(root.marks.parallel, id, &loop::ParallelTarget::storage);
-  if (shared != root.marks.parallel.end() ? shared->reduction != loop::Reduction::owner : !root.marks.parallel.empty()) return false;
+  if (!is_owned(root, id)) return false;
   const auto is_of = [&](const loop::Access& access) { return access.storage == id; };
   if (std::ranges::count_if(program.accesses, is_of) != 1) return false;
   const std::vector<loop::IndexId>& indices = std::ranges::find_if(program.accesses, is_of)->indices;
@@ -82,8 +86,8 @@ bool is_stored_at_positions(const loop::Program& program, const loop::For& root,
   for (const loop::IndexId index : indices)
     if (std::ranges::count(indices, index) != 1) return false;
   const auto reads_pattern = [&](const loop::Access& access) { return access.storage == *pattern; };
-  if (std::ranges::count_if(program.accesses, reads_pattern) != 1 || std::ranges::find_if(program.accesses, reads_pattern)->indices != indices)
-    return false;
+  if (std::ranges::count_if(program.accesses, reads_pattern) != 1) return false;
+  if (std::ranges::find_if(program.accesses, reads_pattern)->indices != indices) return false;
   const BlockUses all = uses(program.body);
   if (std::ranges::any_of(all.factors, [&](loop::AccessId factor) { return program.accesses[factor].storage == id; })) return false;
   return stores_each_entry(program, program.body, id, *pattern, Depths(program.accesses.size(), 0));

@@ -125,7 +125,8 @@ bool Generator::fits_tiles(const loop::DenseProduct& product, const Scope& scope
   const auto columns = known_extent(program_, product.column->index);
   // Columns that are to be transposed have to be worth it.
   if (!is_adjacent(product) && rows.value_or(0) < transposed_tile_rows) return false;
-  return columns && *columns > 0 && rows.value_or(least_tile_rows) >= least_tile_rows && terms.value_or(least_tile_terms) >= least_tile_terms;
+  return columns && *columns > 0 && rows.value_or(least_tile_rows) >= least_tile_rows &&
+         terms.value_or(least_tile_terms) >= least_tile_terms;
 }
 
 /// Whether the first block of terms adds to what the target holds; null: it does. It stores its sums where an iteration of the root loop

@@ -138,11 +138,11 @@ void Emitter::if_then(llvm::Value* condition, Body body) {
   ir_.SetInsertPoint(after);
 }
 
-void Emitter::if_else(llvm::Value* condition, Body then, Body otherwise) {
+void Emitter::if_else(llvm::Value* condition, Body then, Body otherwise, llvm::MDNode* weights) {
   llvm::BasicBlock* inside = block("then");
   llvm::BasicBlock* other = block("else");
   llvm::BasicBlock* after = block("endif");
-  ir_.CreateCondBr(condition, inside, other);
+  ir_.CreateCondBr(condition, inside, other, weights);
   ir_.SetInsertPoint(inside);
   then();
   ir_.CreateBr(after);
@@ -167,19 +167,7 @@ void Emitter::if_rarely(llvm::Value* condition, Body body) {
 }
 
 void Emitter::if_usually(llvm::Value* condition, Body body, Body rarely) {
-  llvm::BasicBlock* inside = block("usual");
-  llvm::BasicBlock* outside = block("rare");
-  llvm::BasicBlock* after = block("both");
-  llvm::MDBuilder metadata(function_.getContext());
-  ir_.CreateCondBr(condition, inside, outside, metadata.createLikelyBranchWeights());
-  ir_.SetInsertPoint(inside);
-  body();
-  ir_.CreateBr(after);
-  ir_.SetInsertPoint(outside);
-  rarely();
-  ir_.CreateBr(after);
-  after->moveAfter(ir_.GetInsertBlock());
-  ir_.SetInsertPoint(after);
+  if_else(condition, body, rarely, llvm::MDBuilder(function_.getContext()).createLikelyBranchWeights());
 }
 
 void Emitter::return_unless_done(llvm::Value* status) {

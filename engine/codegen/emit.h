@@ -90,7 +90,7 @@ class Emitter {
   void store(llvm::Value* value, llvm::Value* address, unsigned alignment);
 
   void if_then(llvm::Value* condition, Body body);
-  void if_else(llvm::Value* condition, Body then, Body otherwise);
+  void if_else(llvm::Value* condition, Body then, Body otherwise, llvm::MDNode* weights = nullptr);
   void if_rarely(llvm::Value* condition, Body body);  ///< the same, its body out of the way
   void if_usually(llvm::Value* condition, Body body, Body rarely);  ///< the same as if_else, `rarely` out of the way
   /// The kernel ends with this status unless it is KernelStatus::done.

@@ -37,7 +37,8 @@ std::uint64_t dense_bytes(const NestAccess& access, Scalar scalar, const Network
 
 namespace {
 
-/// Of all large dense inputs that a nest gathers long rows from, by turns: two factors of MTTKRP. What has the index of the root is read once.
+/// Bytes of all large dense inputs that a nest gathers long rows from, by turns: of both factors of MTTKRP. Inputs with the index of the
+/// root are read once.
 std::uint64_t gathered_together(const Nest& nest, const Network& network) {
   std::vector<std::uint64_t> of_storage(nest.storages.size(), 0);
   for (const NestStatement& statement : nest.statements) {

@@ -220,7 +220,8 @@ Nest with_register_rows(Nest nest, const Network& network) {
     const std::optional<SummedRows> rows = wanted_rows(nest, network, number);
     if (!rows) continue;
     std::uint64_t more = size(nest, network, nest.statements[number], rows->indices).bytes;
-    if (rows->indices.size() == 1 && network.indices[rows->indices[0]].extent <= blocked_elements) more = std::min(more, register_row_bytes);
+    const bool blocked = rows->indices.size() == 1 && network.indices[rows->indices[0]].extent <= blocked_elements;
+    if (blocked) more = std::min(more, register_row_bytes);
     if (in_rows + more > register_row_bytes) continue;
     in_rows += more;
     give_row(nest, number, *rows);
