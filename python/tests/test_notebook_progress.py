@@ -2,6 +2,7 @@
 
 import contextvars
 import io
+import itertools
 import os
 import pty
 import re
@@ -19,7 +20,7 @@ from weft import progress
 # Calls that would take long, and are ended after two seconds.
 LONG = '''
 import threading, numpy as np, weft
-operands = {name: np.ones((700, 700)) for name in "ABC"}
+operands = {"A": np.ones((700, 700)), "B": np.ones((700, 700)), "C": np.ones((700, 300))}
 def long():
     timer = threading.Timer(2.0, weft.cancel)
     timer.start()
@@ -64,7 +65,8 @@ def test_a_notebook_shows_one_bar_that_vanishes(kernel, code):
     assert {each["msg_type"] for each in told[1:]} == {"update_display_data"}
     assert len({each["content"]["transient"]["display_id"] for each in told}) == 1
     texts = [each["content"]["data"]["text/plain"] for each in told]
-    assert all(re.fullmatch(r"computing s \d+ %", each) for each in texts[:-1]) and texts[-1] == ""
+    shares = without_waiting(texts[:-1])
+    assert shares and all(re.fullmatch(r"computing s \d+ %", each) for each in shares) and texts[-1] == ""
     assert "<progress" in told[0]["content"]["data"]["text/html"] and told[-1]["content"]["data"]["text/html"] == ""
 
 
@@ -94,6 +96,11 @@ def test_the_stop_button_ends_a_call(kernel, code):
     assert kernel("assert weft.einsum('i->', np.ones(3)) == 3") == []
 
 
+def without_waiting(texts):
+    """Without those in front which say that nothing was told yet, as on a machine that has much else to do."""
+    return list(itertools.dropwhile(lambda each: re.fullmatch(r"computing\b.* \d+ s *", each), texts))
+
+
 def on_a_terminal(code):
     """What a process wrote on standard error, a terminal, and on standard output, none."""
     ours, theirs = pty.openpty()
@@ -119,7 +126,8 @@ def test_a_terminal_shows_one_line_that_vanishes(code):
     seen, written = on_a_terminal(code)
     lines = seen.split("\r")
     assert "\n" not in seen and written == ""
-    assert re.fullmatch(r"computing s \[[#.]{30}\] +\d+ %", lines[1])
+    bars = without_waiting(lines[1:-2])
+    assert bars and all(re.fullmatch(r"computing s \[[#.]{30}\] +\d+ % *", each) for each in bars)
     assert lines[-1] == "" and lines[-2].strip() == "" and len(lines[-2]) >= len(lines[1])
 
 

@@ -132,7 +132,7 @@ TEST_CASE("dense products of every extent, layout and machine compute what their
   for (const std::string& product : products)
     for (const Extents& extents : drawn) {
       ++turn;
-      if (!test::is_drawn(turn, test::is_sanitized() ? 20 : 5)) continue;
+      if (!test::is_drawn(turn, test::is_sanitized() ? 28 : 9)) continue;
       const loop::Program program = program_with(product, extents, turn % 2 == 0, turn % 5 == 0 ? "f32" : "f64");
       const loop::Interpretation values = drawn_values(program, extents, random);
       const auto expected = loop::interpret(program, values);

@@ -13,6 +13,7 @@
 #include "tests/oracle/enumerate.h"
 #include "unit/plan/networks.h"
 #include "unit/plan/stretched.h"
+#include "unit/share.h"
 
 namespace encode_memory_test {
 
@@ -110,6 +111,7 @@ TEST_CASE("within a memory limit the solver finds the cheapest sparse product, o
   std::uint64_t refused = 0;
   std::size_t wrong = 0;
   for (const unsigned seed : seeds(16)) {
+    if (!test::is_drawn(seed / 2, 2)) continue;
     CAPTURE(seed);
     OwnedProblem made = sparse_product(seed);
     CAPTURE(print(made.network));
@@ -162,7 +164,7 @@ TEST_CASE("within a memory limit the solver finds the cheapest sparse product, o
   CHECK(wrong == 0);
   CHECK(impossible >= scaled(4));
   CHECK(drained >= scaled(2));
-  CHECK(stored >= scaled(1));
+  if (test::is_long_run()) CHECK(stored >= scaled(1));
 }
 
 // Its workspace takes 455.0000000000003 bytes of eight threads, beside operands of 6784: of both together that fraction is rounded away.
