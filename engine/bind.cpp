@@ -27,7 +27,6 @@ constexpr double least_chunks = 4;
 // Of a dense product: every chunk copies the other matrix (codegen/dense_tiles.cpp), which few rows do not pay for.
 constexpr std::uint64_t usual_product_rows = 96;
 constexpr std::uint64_t least_product_rows = 24;
-constexpr std::uint64_t small_copies = 16;  // usual_slots of them take at most so small a part of the operand walked
 // From here on one thread takes several chunks too, between which it tells how far it is: each about as long, if there are coordinates.
 constexpr double told_nanoseconds = 50e6;
 constexpr double most_told = 1024;
@@ -42,13 +41,6 @@ std::unexpected<Error> missing_operand(const std::string& name, const Network& n
   return fail(ErrorKind::input, ErrorCode::missing_operand, name,
               fmt::format("operand {} is missing{}{}", name, others.empty() ? "" : "; bound, but no operand of the kernel: ",
                           fmt::join(others, ", ")));
-}
-
-std::uint64_t private_slots(std::uint64_t copy_bytes, const Tensor* walked, unsigned threads, bool deterministic) {
-  if (deterministic) return usual_slots;
-  if (threads == 1 || walked == nullptr) return threads;
-  const bool small = copy_bytes * usual_slots <= walked->bytes() / small_copies;
-  return small ? std::max<std::uint64_t>(threads, usual_slots) : threads;
 }
 
 bool goes_over_rows_of_product(const loop::Program& program, const loop::For& root) {
@@ -258,7 +250,7 @@ Expected<void> BoundNetwork::State::bind_chunks(std::size_t number) {
       const bool told = threads == 1 && kernel->plan.cost.ns > told_nanoseconds;
       const auto in_turn =
           static_cast<std::size_t>(std::clamp(kernel->plan.cost.ns / told_nanoseconds, double{chunks_per_thread}, most_told));
-      if (copied) count = private_slots(copy_bytes, walked, threads, deterministic);
+      if (copied) count = private_chunks(copy_bytes, walked != nullptr ? walked->bytes() : 0, threads, deterministic, serial_ns);
       if (!copied && threads > 1) {
         const double most = static_cast<double>(threads * chunks_per_thread);
         count = static_cast<std::size_t>(std::clamp(serial_ns / least_chunk_ns, least_chunks, most));
@@ -274,7 +266,7 @@ Expected<void> BoundNetwork::State::bind_chunks(std::size_t number) {
     if (!copied && goes_over_rows_of_product(nest.nest.program, *root))
       count = std::min(count, product_chunks(extent, threads));
     std::optional<SliceCut> cut = walked != nullptr && shared ? slice_cut(nest.nest.program, *walked_input) : std::nullopt;
-    if (cut && cut->copied != copied) cut.reset();
+    if (cut && (cut->copied != copied || (copied && count == 1))) cut.reset();
     const auto cut_into = [&](std::size_t most) {
       std::vector<Chunk> chunks = cut_root(extent, most, walked);
       return cut ? cut_parts(std::move(chunks), most, nest, *walked, *cut, serial_ns) : chunks;

@@ -1,5 +1,6 @@
 #include "engine/chunks.h"
 
+#include "engine/plan/cost/memory_demand.h"
 #include "runtime/level_traits.h"
 
 #include <algorithm>
@@ -101,6 +102,14 @@ std::vector<Chunk> cut_root(std::uint64_t extent, std::size_t count, const Tenso
   }
   if (begin < extent) chunks.push_back({begin, extent});
   return chunks;
+}
+
+std::size_t private_chunks(std::uint64_t copy_bytes, std::uint64_t walked_bytes, unsigned threads, bool deterministic, double serial_ns) {
+  constexpr double copied_per_ns = 16.0 / 3;  // each is cleared, read and added, at the rate of memory
+  constexpr std::uint64_t small_copies = 16;  // usual_slots of them take at most so small a part of the operand walked
+  if (deterministic) return usual_slots;
+  if (threads == 1 || serial_ns * (1 - 1.0 / threads) < static_cast<double>(copy_bytes) / copied_per_ns) return 1;
+  return copy_bytes * usual_slots <= walked_bytes / small_copies ? std::max<std::size_t>(threads, usual_slots) : threads;
 }
 
 std::vector<Chunk> with_cut_slices(const std::vector<Chunk>& chunks, const Tensor& tensor, std::uint32_t level, std::uint64_t most) {

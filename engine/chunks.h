@@ -31,6 +31,12 @@ bool counts_entries(const loop::Program& program);
 /// the root: the cut follows its stored entries, so that a slice with many of them is alone in its chunk.
 std::vector<Chunk> cut_root(std::uint64_t extent, std::size_t count, const Tensor* tensor);
 
+/// Chunks of a nest whose targets have a copy of these bytes for each, and which takes so long on one thread: as many as threads, or
+/// usual_slots (cost/memory_demand.h) if the copies are small against the operand that is walked, so that an uneven chunk can be made up
+/// for. One where clearing the copies and adding them up takes longer than the threads save: y = B x, B of 3 diagonals of 360,000, takes
+/// 0.36 ms on one thread, and on two with a copy 0.73.
+std::size_t private_chunks(std::uint64_t copy_bytes, std::uint64_t walked_bytes, unsigned threads, bool deterministic, double serial_ns);
+
 /// The same chunks, but each slice with more than `most` entries cut into parts of about equal numbers of entries, as few as have at most
 /// `most` each unless more stand below one position of `level`. Parts have chunks of their own, in order. Slices are those of coordinates
 /// of the first level, whose positions are in the order of their coordinates.

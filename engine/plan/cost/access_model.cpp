@@ -73,6 +73,7 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ScheduledTensor& t
     positions_by_modes_.assign(std::size_t{1} << mode_index_.size(), -1);
     positions_by_level_.back() = statistics_->distinct((ModeSet{1} << mode_index_.size()) - 1);
   }
+  adjacent_ = facts != nullptr && facts->adjacent != Adjacency::none && !converted_ && !follows_;
   if (facts != nullptr && facts->stored != nullptr && !facts->laid_out && sparse_ && !converted_ && !follows_) even_ = even_levels(*facts);
   // Positions and coordinates of a converted tensor take about what a CSF takes; of others the stored size is known.
   const bool stored = facts != nullptr && !converted_ && !follows_;

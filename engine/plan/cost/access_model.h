@@ -27,6 +27,7 @@ struct LevelStep {
   LevelKind kind = LevelKind::compressed;  ///< of a sparse level
   bool one_entry = false;  ///< a singleton below a level of another kind: each of its positions has one, over which there is no loop
   bool of_runs = false;    ///< a level of a chain above its last: its coordinates are runs of equal ones, whose ends are looked for
+  bool adjacent = false;   ///< the coordinates of a fiber follow each other
 
   /// A coordinate is found without a search.
   bool is_table() const { return sparse && has_gaps(kind); }
@@ -147,6 +148,7 @@ class AccessModel {
   bool converted_ = false;
   std::uint32_t even_ = 0;  // levels whose fibers all have the same few entries: their ends are foreseen
   bool chained_ = false;
+  bool adjacent_ = false;  // coordinates in each fiber of the last level
   IndexSet contiguous_ = 0;
   double bytes_ = 0;
   double scalar_bytes_ = 8;
@@ -163,7 +165,7 @@ void AccessModel::for_each_step(BoundState from, BoundState to, const Visit& vis
     for (BoundState level = from; level < to; ++level) {
       const LevelKind kind = levels_[level].kind;
       visit(LevelStep{ratio(level + 1, level), sparse_ && is_sparse(kind), level == from, level + 1, kind, has_one_entry(level),
-                      has_runs(level)});
+                      has_runs(level), adjacent_ && level + 1 == levels_.size()});
     }
     return;
   }

@@ -11,6 +11,10 @@
 namespace weft {
 namespace {
 
+// Of steps, gathers and arithmetic of scalar entries, what whole vectors take whose entries follow each other. SpMV over diagonals of
+// 360,000, in the second cache and beyond: 0.34 ns an entry.
+constexpr double adjacent_share = 1.0 / 16;
+
 JoinSet whole(const StatementModels::Statement::FilteringModes& modes) {
   JoinSet set = 0;
   for (const auto& [bit, index] : modes) set |= bit;
@@ -213,6 +217,7 @@ CostModel::Advance CostModel::advance(Outside outside, IndexId index, StatementR
         all.one_entry = participants.empty() && access.one_entry;
         all.walked = participants.empty() && access.walked;
         all.last_of_walk = access.last_of_walk;
+        all.adjacent = participants.empty() && access.adjacent;
         participants.push_back({{static_cast<std::uint32_t>(number), access.factor, true, false},
                                 access.length,
                                 access.table,
@@ -279,6 +284,7 @@ double CostModel::fiber_sum(IndexId index, StatementRange range, bool vector, co
   const StatementModels::Statement& statement = *statements_[range.first].model;
   // No loop of its own, unless rows side by side are written out; or a search for each entry.
   if ((all.one_entry && statement.lanes == 0) || all.walked || all.late_ns > 0) return 1;
+  if (all.adjacent) return adjacent_share;
   const Participant& only = participants.front();
   const bool one_fiber = only.table == Table::none && only.scan_ns == 0;
   return one_fiber && statement.dense_target && statement.sums(index) ? options_.machine.fiber_sum : 1;

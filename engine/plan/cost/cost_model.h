@@ -229,6 +229,7 @@ class CostModel {
     bool one_entry = false;   // the only driver has one entry at each position: there is no loop
     bool walked = false;      // the only driver is inside a walk, whose loop goes over its entries: no other is entered
     bool last_of_walk = false;  // its steps are those of the walk
+    bool adjacent = false;    // the only driver has fibers of coordinates that follow each other: vectors
     double ends = 0;          // loop-exit mispredicts, of fibers that others filter: of the loop, and of every search
     JoinSet outside = 0;      // what filters outside the loop, and what the first level, or all levels, that it binds add to that
     JoinSet added_first = 0;

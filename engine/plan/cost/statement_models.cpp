@@ -366,6 +366,7 @@ AdvancedAccess StatementModels::advance(std::uint32_t number, std::size_t factor
       one.run = step.of_runs && !in_walk ? access.entries() / std::max(1.0, access.positions(step.state)) : 0;
       one.walked = statement.walks && access.walked(outer) > 0;
       one.last_of_walk = one.walked && (access.indices() & ~(bound | one_index(index))) == 0;
+      one.adjacent = step.adjacent;
       one.length = step.length;
       one.direct = extent(index) > 0 ? std::min(1.0, step.length / extent(index)) : 0;
     } else {

@@ -47,6 +47,7 @@ struct AdvancedAccess {
   double run = 0;           ///< entries of the runs of its coordinates, if a loop goes over these
   bool walked = false;      ///< it is inside a walk over a chain: no loop is entered
   bool last_of_walk = false;
+  bool adjacent = false;    ///< the coordinates of each of its fibers follow each other
   double length = 0;        ///< of its fibers, in the mean
   double direct = 1;        ///< share of the loop's extent that the first of these levels lets through
   double late_density = 1;  ///< what the levels behind it let through of that

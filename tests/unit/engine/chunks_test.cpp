@@ -53,6 +53,16 @@ TEST_CASE("a heavy slice gets a chunk of its own") {
   }
 }
 
+TEST_CASE("private copies are made where threads save more than they take") {
+  const std::uint64_t walked = 1 << 24;
+  CHECK(private_chunks(1 << 10, walked, 2, false, 1e6) == 8);  // small: more than threads
+  CHECK(private_chunks(1 << 22, walked, 2, false, 1e7) == 2);
+  CHECK(private_chunks(1 << 22, walked, 2, false, 1e6) == 1);  // 4 MB cleared, read and added take longer than half a millisecond
+  CHECK(private_chunks(1 << 22, walked, 1, false, 1e7) == 1);
+  CHECK(private_chunks(1 << 22, walked, 32, false, 1e6) == 32);
+  CHECK(private_chunks(1 << 22, walked, 1, true, 1e3) == 8);  // of all numbers of threads the same
+}
+
 TEST_CASE("an empty tensor is cut like an extent") {
   const Tensor tensor = csr({}, 50, "ss");
   covers(cut_root(50, 4, &tensor), 50);

@@ -112,6 +112,15 @@ TEST_CASE("the entries of one fiber that is summed do not wait for each other") 
   CHECK(share(Made(problem("A:ij:ds:2000 x:j:s:50 -> i", extents), flat_tree(2)), "i", 'j') == 0);
 }
 
+TEST_CASE("entries whose coordinates follow each other are gone over as vectors") {
+  OwnedProblem diagonals = problem("B:di:ss:20000 x:di -> i", {{'d', 30}, {'i', 1000}});
+  const Made apart(diagonals, flat_tree(2));
+  diagonals.operands[0].adjacent = Adjacency::from_first;
+  const Made adjacent(diagonals, flat_tree(2));
+  CHECK(adjacent.ns(0, "d", 'i') * 3 < apart.ns(0, "d", 'i'));
+  CHECK(adjacent.ns(0, "", 'd') == apart.ns(0, "", 'd'));
+}
+
 TEST_CASE("a walk over a coordinate list enters one loop, and steps through its entries once") {
   const auto made = [](const std::string& kinds) {
     return Made(problem("T:ijkl:" + kinds + ":30000 B:jr C:kr D:lr -> ir", {{'i', 100}, {'j', 100}, {'k', 100}, {'l', 100}, {'r', 16}}),
