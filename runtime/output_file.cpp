@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <system_error>
 #include <utility>
 
@@ -154,6 +155,8 @@ Expected<void> write_member(OutputFile& file, Compression compression, std::stri
 
 Expected<std::string> gzip_member(std::string_view text) {
   z_stream stream{};
+  // Ended also where there is no memory for the text.
+  const std::unique_ptr<z_stream, decltype([](z_stream* each) { deflateEnd(each); })> ended(&stream);
   if (deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
     return resource_error("no memory to compress");
   }
@@ -164,7 +167,6 @@ Expected<std::string> gzip_member(std::string_view text) {
   stream.avail_out = static_cast<uInt>(member.size());
   const int status = deflate(&stream, Z_FINISH);
   member.resize(stream.total_out);
-  deflateEnd(&stream);
   if (status != Z_STREAM_END) return internal_error("deflate did not end within its own bound");
   return member;
 }
