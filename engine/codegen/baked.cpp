@@ -44,7 +44,7 @@ void Generator::unroll_dense(const loop::For& each, std::uint64_t extent, std::s
   for (std::uint64_t coordinate = 0; coordinate < extent; ++coordinate) {
     where_in_chunk(coordinate, cut, [&] {
       Scope here = scope;
-      here.coordinates[each.index] = emit_->constant(coordinate);
+      take_coordinate(here, each.index, emit_->constant(coordinate));
       if (const auto side = side_sums_.find(&each); side != side_sums_.end() && coordinate > 0)
         here.held[side->second->storage] = side->second->sums[coordinate - 1];
       bind(rest, here, fingers, &each.body, [&](const Scope& found) {

@@ -203,7 +203,7 @@ void Generator::add_batch_to_rows(const Batch& batch, llvm::Value* first, std::u
   std::vector<llvm::Value*> places;
   for (std::uint64_t n = 0; n < count; ++n) {
     Scope here = scope;
-    here.coordinates[down.index] = emit_->add(first, emit_->constant(n));
+    take_coordinate(here, down.index, emit_->add(first, emit_->constant(n)));
     for (const loop::Step& step : down.steps) {
       if (step.access != target) continue;
       Cursor& cursor = here.cursors[target];

@@ -99,7 +99,7 @@ bool Generator::dense_tiles(const loop::For& each, const Scope& scope, bool cut)
     emit_->while_loop([&] { return emit_->ir().CreateICmpULT(emit_->get(coordinate), end); },
                       [&] {
                         Scope here = outside;
-                        here.coordinates[loops.front()->index] = emit_->get(coordinate);
+                        take_coordinate(here, loops.front()->index, emit_->get(coordinate));
                         self(self, loops.subspan(1), here);
                         emit_->set(coordinate, emit_->add(emit_->get(coordinate), emit_->constant(1)));
                       });

@@ -38,13 +38,13 @@ std::vector<loop::Step> Generator::walked_steps(const loop::For& each, std::span
 void Generator::bind_driven(const loop::For& each, const Driver& driver, llvm::Value* position, Scope& here) {
   const std::vector<const loop::For*>* loops = flat_loops(each);
   if (!loops) {
-    here.coordinates[each.index] = emit_->widen(coordinate_of(driver, position, here));
+    take_coordinate(here, each.index, emit_->widen(coordinate_of(driver, position, here)));
     here.cursors[driver.access] = entry_of(driver, position, here);
     return;
   }
   Cursor& cursor = here.cursors[driver.access];
   for (const loop::For* one : *loops)
-    here.coordinates[one->index] = emit_->widen(coordinate_at(*emit_, storage_of(driver.access), cursor.bound++, position));
+    take_coordinate(here, one->index, emit_->widen(coordinate_at(*emit_, storage_of(driver.access), cursor.bound++, position)));
   cursor.begin = position;
   cursor.end = nullptr;
 }

@@ -177,6 +177,8 @@ void Generator::receive(llvm::Function& body) {
   }
   begin_ = body.getArg(static_cast<unsigned>(words.words.size()));
   end_ = body.getArg(static_cast<unsigned>(words.words.size() + 1));
+  for (const loop::IndexDefinition& each : program_.definitions)
+    if (extents_[each.index] == nullptr) extents_[each.index] = given_extent(each);
   for (const loop::Access& access : program_.accesses)
     for (std::size_t level = 0; level < access.indices.size(); ++level)
       storages_[access.storage].levels[level].extent = extents_[access.indices[level]];
@@ -187,6 +189,27 @@ void Generator::receive(llvm::Function& body) {
   }
   const bool placed = std::ranges::any_of(storages_, [](const StorageCode& storage) { return storage.places != nullptr; });
   if (options_.checked || placed || prefetches(program_.body)) count_positions();
+}
+
+/// Quotients of the coordinates that an extent has, and what is left of them below the modulus.
+llvm::Value* Generator::given_extent(const loop::IndexDefinition& definition) {
+  llvm::IRBuilder<>& ir = emit_->ir();
+  llvm::Value* of = extents_[definition.of];
+  llvm::Value* divisor = emit_->constant(definition.divisor);
+  llvm::Value* more = emit_->widen(ir.CreateICmpNE(ir.CreateURem(of, divisor), emit_->constant(0)));
+  llvm::Value* quotients = emit_->add(ir.CreateUDiv(of, divisor), more);
+  return definition.modulus == 0 ? quotients : emit_->minimum(quotients, emit_->constant(definition.modulus));
+}
+
+/// The coordinate of a loop's index, and those that it gives.
+void Generator::take_coordinate(Scope& scope, loop::IndexId index, llvm::Value* coordinate) {
+  scope.coordinates[index] = coordinate;
+  llvm::IRBuilder<>& ir = emit_->ir();
+  for (const loop::IndexDefinition& each : program_.definitions) {
+    if (each.of != index) continue;
+    llvm::Value* given = each.divisor == 1 ? coordinate : ir.CreateUDiv(coordinate, emit_->constant(each.divisor));
+    scope.coordinates[each.index] = each.modulus == 0 ? given : ir.CreateURem(given, emit_->constant(each.modulus));
+  }
 }
 
 /// The frame has no array sizes, but the stored positions tell them from the root down.

@@ -67,6 +67,8 @@ class Generator {
   void declare_entry(llvm::Function* body);
   void describe(LevelCode& code, loop::StorageId storage, std::uint32_t level) const;
   void receive(llvm::Function& body);
+  llvm::Value* given_extent(const loop::IndexDefinition& definition);
+  void take_coordinate(Scope& scope, loop::IndexId index, llvm::Value* coordinate);
   void count_positions();
 
   // generate.cpp

@@ -48,7 +48,7 @@ void Generator::loop(const loop::For& each, const Scope& scope, bool cut) {
   Depths depths = scope.depths();
   for (const loop::Step& step : each.steps) {
     const loop::Access& access = program_.accesses[step.access];
-    const bool known = access.indices[depths[step.access]] != each.index;
+    const bool known = loop::loop_index(program_, access.indices[depths[step.access]]) != each.index;
     const bool first = std::ranges::find(inside, step.access, &loop::Step::access) == inside.end();
     (known && first ? before : inside).push_back(step);
     ++depths[step.access];
@@ -226,7 +226,7 @@ void Generator::dense_loop(const loop::For& each, std::span<const loop::Step> re
   const bool spends = outer && !(rest_is_dense(rest, {}, scope) && always_strips(each.body));
   const auto step = [&](llvm::Value* now, const Scope& outside) {
     Scope here = outside;
-    here.coordinates[each.index] = now;
+    take_coordinate(here, each.index, now);
     iteration(each, each.body, rest, fingers, here);
   };
   std::vector<Scope> sums;
@@ -390,7 +390,7 @@ void Generator::step_merge(const loop::For& each, std::span<const Driver> driver
       runs[n] = emit_->slot(emit_->add(positions[n], emit_->widen(advance[n])));
   emit_->if_then(match, [&] {
     Scope here = scope;
-    here.coordinates[each.index] = emit_->widen(coordinates[0]);
+    take_coordinate(here, each.index, emit_->widen(coordinates[0]));
     for (std::size_t n = 0; n < drivers.size(); ++n) {
       const loop::AccessId access = drivers[n].access;
       here.cursors[access] = entry_of(drivers[n], positions[n], scope);

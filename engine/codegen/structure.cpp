@@ -187,6 +187,8 @@ std::optional<std::uint64_t> known_extent(const Program& program, loop::IndexId 
   for (const loop::Fact& fact : program.facts)
     if (const auto* extent = std::get_if<loop::ExtentFact>(&fact); extent && extent->index == index)
       return extent->extent;
+  if (const loop::IndexDefinition* const definition = loop::definition_of(program, index))
+    if (const auto extent = known_extent(program, definition->of)) return definition->extent(*extent);
   return std::nullopt;
 }
 
@@ -269,6 +271,7 @@ bool is_adjacent_loop(const Program& program, const For& each) {
     const loop::Access& access = program.accesses[step.access];
     const loop::Storage& storage = program.storages[access.storage];
     const bool along = std::ranges::find(access.indices, each.index) != access.indices.end();
+    if (loop::has_given(program, access, each.index)) return false;
     if (along && (access.indices.back() != each.index || std::ranges::count(access.indices, each.index) != 1)) return false;
     if (step.use == Use::drive && along && is_sparse(storage.levels.back().kind)) {
       if (adjacent_fact(program, access.storage) == nullptr || steps_on(each, step.access) != 1 || ++drivers > 1) return false;

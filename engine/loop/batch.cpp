@@ -103,6 +103,9 @@ Expected<void> check_steps(const Program& program, const BatchedProduct& product
           step.access == product.sum->target || std::ranges::find(product.sum->factors, step.access) != product.sum->factors.end();
       const std::vector<Level>& levels = program.storages[program.accesses[step.access].storage].levels;
       const auto first = levels.end() - static_cast<std::ptrdiff_t>(steps_on(nest, step.access));
+      if (has_given(program, program.accesses[step.access], each->index))
+        return input_error(fmt::format("loop {}: {}: it is at what {} gives", program.indices[each->index], print(program, step),
+                                       program.indices[each->index]));
       if (!used || step.use == Use::append || !std::all_of(first, levels.end(), [](const Level& level) { return is_dense(level); }))
         return input_error(fmt::format("loop {}: {}: the nest goes over dense levels of what it multiplies", program.indices[each->index],
                                        print(program, step)));

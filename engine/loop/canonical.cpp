@@ -43,9 +43,17 @@ struct Meeting {
         indices(program.indices.size()),
         program_(program) {
     block(program.body);
+    defined_indices();
   }
 
  private:
+  /// Those that others give, behind all that have loops, in the order of the accesses.
+  void defined_indices() {
+    if (program_.definitions.empty()) return;
+    for (const std::uint32_t id : Order(accesses).all())
+      for (const IndexId index : program_.accesses[id].indices)
+        if (definition_of(program_, index) != nullptr) indices.meet(index);
+  }
   void access(AccessId id) {
     accesses.meet(id);
     if (id < program_.accesses.size()) storages.meet(program_.accesses[id].storage);
@@ -184,6 +192,11 @@ Canonical canonical(const Program& program) {
   renaming.block(result.program.body);
   for (Access& access : result.program.accesses)
     for (IndexId& index : access.indices) renaming.index(index);
+  for (IndexDefinition& definition : result.program.definitions) {
+    renaming.index(definition.index);
+    renaming.index(definition.of);
+  }
+  std::ranges::sort(result.program.definitions, {}, &IndexDefinition::index);
   for (Fact& fact : result.program.facts)
     if (ExtentFact* extent = std::get_if<ExtentFact>(&fact)) renaming.index(extent->index);
   std::ranges::sort(result.program.facts, {}, key);

@@ -11,7 +11,10 @@ namespace weft::loop {
 namespace {
 
 std::string name_of(const Program& program, const Symbol& symbol) {
-  return program.indices[symbol.index] + std::string(symbol.copy, '\'');
+  std::string name = program.indices[symbol.index] + std::string(symbol.copy, '\'');
+  if (symbol.divisor != 1) name += "/" + std::to_string(symbol.divisor);
+  if (symbol.modulus != 0) name += "%" + std::to_string(symbol.modulus);
+  return name;
 }
 
 std::vector<std::string> names_of(const Program& program, const std::vector<Symbol>& symbols) {
@@ -27,7 +30,7 @@ bool before(const Product& a, const Product& b) {
 }  // namespace
 
 Expected<std::vector<Definition>> definitions(const Program& program) {
-  for (const auto rule : {check_binding, check_completeness, check_life_cycle})
+  for (const auto rule : {check_definitions, check_binding, check_completeness, check_life_cycle})
     if (Expected<void> checked = rule(program); !checked) return internal_error(checked.error().message);
   const std::vector<PlacedAccumulate> all = accumulates(program);
   const Expected<std::vector<ExpandedProduct>> products = expand(program, all);

@@ -94,7 +94,25 @@ class HeadReader : protected TokenReader {
       if (std::ranges::find(program_.indices, token().text) != program_.indices.end())
         error("this index is already listed");
       program_.indices.push_back(name("an index"));
+      if (accept("=")) definition(static_cast<IndexId>(program_.indices.size() - 1));
     } while (accept(","));
+  }
+
+  /// "j / 4", "j % 4", "j / 2 % 2", behind "J = ".
+  void definition(IndexId defined) {
+    IndexDefinition definition{defined};
+    const Token where = failed() ? Token{} : token();
+    const std::string text = name("an index");
+    definition.of = static_cast<IndexId>(find(program_.indices, text, itself));
+    if (!failed() && definition.of >= defined) error_at_token(where, ErrorKind::input, "index " + text + " is not listed before this one");
+    if (!failed() && !at("/") && !at("%")) error("expected \"/\" or \"%\", and a number");
+    if (accept("/")) definition.divisor = positive();
+    if (accept("%")) definition.modulus = positive();
+    program_.definitions.push_back(definition);
+  }
+  std::uint64_t positive() {
+    if (at("0")) error("expected a number of at least 1");
+    return number();
   }
 
   void storage_line() {

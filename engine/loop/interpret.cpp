@@ -67,6 +67,8 @@ class Interpreter {
   void run_statement(const For& loop) {
     for (std::uint64_t c = 0; c < extents_[loop.index]; ++c) {
       coordinates_[loop.index] = c;
+      for (const IndexDefinition& each : program_.definitions)
+        if (each.of == loop.index) coordinates_[each.index] = each.coordinate(c);
       if (run_filtered(loop.steps, loop.body)) ++iterations_[&loop];
     }
   }
@@ -142,6 +144,10 @@ class Interpreter {
   // --- what the caller gave -----------------------------------------------------------------------------------------
   Expected<void> read_extents() {
     for (IndexId id = 0; id < program_.indices.size(); ++id) {
+      if (const IndexDefinition* const definition = definition_of(program_, id)) {
+        extents_[id] = definition->extent(extents_[definition->of]);  // listed before
+        continue;
+      }
       const auto given = values_.extents.find(program_.indices[id]);
       if (given == values_.extents.end())
         return input_error(fmt::format("the extent of index {} is missing", program_.indices[id]));
@@ -195,7 +201,7 @@ class Interpreter {
 };
 
 Expected<void> runnable(const Program& program) {
-  for (const auto rule : {check_binding, check_like, check_completeness})
+  for (const auto rule : {check_definitions, check_binding, check_like, check_completeness})
     if (Expected<void> checked = rule(program); !checked) return checked;
   return {};
 }

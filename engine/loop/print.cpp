@@ -39,7 +39,7 @@ class Printer {
 
   std::string text() {
     std::string text = fmt::format("program {}\n", program_.name);
-    if (!program_.indices.empty()) text += fmt::format("  index  {}\n", fmt::join(program_.indices, ", "));
+    if (!program_.indices.empty()) text += fmt::format("  index  {}\n", indices());
     text += head();
     for (const Fact& each : program_.facts) text += fmt::format("  fact   {}\n", fact(each));
     block(program_.body, 2);
@@ -73,6 +73,18 @@ class Printer {
   }
   std::string access_name(AccessId id) const {
     return id < program_.accesses.size() ? program_.accesses[id].name : fmt::format("?{}", id);
+  }
+
+  /// "i, j, J = j / 4".
+  std::string indices() const {
+    std::vector<std::string> listed = program_.indices;
+    for (const IndexDefinition& each : program_.definitions) {
+      if (each.index >= listed.size()) continue;
+      listed[each.index] += fmt::format(" = {}", index_name(each.of));
+      if (each.divisor != 1 || each.modulus == 0) listed[each.index] += fmt::format(" / {}", each.divisor);
+      if (each.modulus != 0) listed[each.index] += fmt::format(" % {}", each.modulus);
+    }
+    return fmt::format("{}", fmt::join(listed, ", "));
   }
 
   std::string head() const {

@@ -118,8 +118,15 @@ class Expansion {
   ExpandedAccess expanded(AccessId id, std::size_t levels, const Environment& environment) const {
     const Access& access = program_.accesses[id];
     ExpandedAccess result{access.storage, {}};
-    for (std::size_t level = 0; level < levels; ++level)
-      result.symbols.push_back(environment.at(access.indices[level]));
+    for (std::size_t level = 0; level < levels; ++level) {
+      const IndexDefinition* const definition = definition_of(program_, access.indices[level]);
+      Symbol symbol = environment.at(definition == nullptr ? access.indices[level] : definition->of);
+      if (definition != nullptr) {
+        symbol.divisor = definition->divisor;
+        symbol.modulus = definition->modulus;
+      }
+      result.symbols.push_back(symbol);
+    }
     return result;
   }
 

@@ -22,6 +22,25 @@ using IndexId = std::uint32_t;    ///< position in Program::indices
 using StorageId = std::uint32_t;  ///< position in Program::storages
 using AccessId = std::uint32_t;   ///< position in Program::accesses
 
+/// J = j / 4: the index is of / divisor % modulus, is bound where `of` is, and has as many coordinates as come of those of `of`:
+/// ceil(extent / divisor), at most `modulus`. Levels of inputs are located at it; no loop goes over it.
+struct IndexDefinition {
+  IndexId index = 0;
+  IndexId of = 0;  ///< an index with loops
+  std::uint64_t divisor = 1;
+  std::uint64_t modulus = 0;  ///< 0: no remainder is taken
+  bool operator==(const IndexDefinition&) const = default;
+
+  std::uint64_t coordinate(std::uint64_t of_coordinate) const {
+    const std::uint64_t quotient = of_coordinate / divisor;
+    return modulus == 0 ? quotient : quotient % modulus;
+  }
+  std::uint64_t extent(std::uint64_t of_extent) const {
+    const std::uint64_t quotients = of_extent / divisor + (of_extent % divisor != 0 ? 1 : 0);
+    return modulus == 0 || quotients < modulus ? quotients : modulus;
+  }
+};
+
 enum class Role : std::uint8_t { input, output, workspace };
 
 /// A tensor as it is stored: kinds and widths level by level. Workspaces live inside their With. The extent of a level
@@ -180,6 +199,7 @@ struct Program {
   std::vector<Access> accesses;
   std::vector<Fact> facts;
   Block body;
+  std::vector<IndexDefinition> definitions = {};  ///< of indices that others give; by index
   bool operator==(const Program&) const = default;
 };
 
@@ -211,6 +231,14 @@ Program with_names(const Canonical& canonical, const Program& program);
 
 /// The input whose pattern an output shares by a fact `like`; nothing where it has one of its own.
 std::optional<StorageId> pattern_of(const Program& program, StorageId output);
+
+/// How an index is given by another; nullptr: it has loops of its own.
+const IndexDefinition* definition_of(const Program& program, IndexId index);
+/// The index whose loop binds this one: itself, or the one that it is defined by.
+IndexId loop_index(const Program& program, IndexId index);
+
+/// Whether the access has an index that this one gives.
+bool has_given(const Program& program, const Access& access, IndexId by);
 
 /// Whether a fact asks for the presence of the output.
 bool tells_presence(const Program& program, StorageId output);

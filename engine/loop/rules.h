@@ -8,6 +8,8 @@
 
 namespace weft::loop {
 
+/// An index is given by one listed before it, which has loops, with numbers that say something; only inputs are located at it.
+Expected<void> check_definitions(const Program& program);
 /// Ids in range, names unique; every level bound once per path, in storage order, at the loop of its index or late.
 Expected<void> check_binding(const Program& program);
 /// Steps and algorithms only where the level's kind offers them; kinds only where the role and the neighbours allow.

@@ -83,7 +83,8 @@ Expected<void> check_steps(const Program& program, const Path& path, const For* 
     const std::string what = fmt::format("{}: {}: level {} of {} has index {}", place, print(program, step), level,
                                          print(program, access), program.indices[access.indices[level]]);
     const bool own = loop != nullptr && access.indices[level] == loop->index;
-    if (!own && path.depth_of_loop(access.indices[level]) == path.enclosing.size())
+    const bool given = loop != nullptr && loop_index(program, access.indices[level]) == loop->index;
+    if (!given && path.depth_of_loop(access.indices[level]) == path.enclosing.size())
       return input_error(fmt::format("binding: {}, which no loop around has bound yet", what));
     if (!own && step.use != Use::locate && step.use != Use::insert)
       return input_error(fmt::format("binding: {}, bound outside: such a late step can only locate or insert", what));
@@ -108,6 +109,8 @@ Expected<void> check_binding(const Program& program) {
                      if (loop.index >= program.indices.size())
                        return input_error(fmt::format("binding: a loop over index number {}, there are {}", loop.index,
                                                       program.indices.size()));
+                     if (definition_of(program, loop.index) != nullptr)
+                       return input_error(fmt::format("definition: a loop over {}, which another index gives", program.indices[loop.index]));
                      if (path.depth_of_loop(loop.index) != path.enclosing.size())
                        return input_error(fmt::format("binding: loop {} stands {}: the index is already bound",
                                                       program.indices[loop.index], where(program, path)));

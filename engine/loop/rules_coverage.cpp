@@ -11,7 +11,7 @@ namespace {
 
 bool has_symbol(const ExpandedProduct& product, Symbol symbol) {
   const auto has = [&](const std::vector<Symbol>& symbols) {
-    return std::ranges::find(symbols, symbol) != symbols.end();
+    return std::ranges::find(symbols, symbol, &Symbol::of_loop) != symbols.end();
   };
   return has(product.target) || std::ranges::any_of(product.factors, has, &ExpandedAccess::symbols);
 }

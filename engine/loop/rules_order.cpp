@@ -140,7 +140,12 @@ Expected<void> check_finger(const Program& program) {
       if (loop == nullptr || !driven)
         return input_error(fmt::format("{}: only a loop with a driver moves a finger", what));
       const std::size_t level = path.bound[step.access].size() + earlier;
-      if (access.indices[level] != loop->index)
+      const IndexDefinition* const given = definition_of(program, access.indices[level]);
+      if (given != nullptr && given->of == loop->index && given->modulus != 0)
+        return input_error(fmt::format("{}: level {} of {} has the index {}, which falls with every {}-th {}", what, level,
+                                       print(program, access), program.indices[given->index], given->modulus,
+                                       program.indices[given->of]));
+      if (loop_index(program, access.indices[level]) != loop->index)
         return input_error(fmt::format(
             "{}: level {} of {} has the index {} of an outer loop, a finger follows its own loop {}", what, level,
             print(program, access), program.indices[access.indices[level]], program.indices[loop->index]));

@@ -20,6 +20,8 @@ bool stores(const Level& level) { return is_sparse(level.kind); }
 struct Meaning {
   enum class Kind : std::uint8_t { outer, level, own } kind = Kind::own;
   std::uint32_t number = 0;  ///< outer: the index; level: the first level of the workspace that has it
+  std::uint64_t divisor = 1;  ///< of one that is given by that: number / divisor % modulus
+  std::uint64_t modulus = 0;
   bool operator==(const Meaning&) const = default;
 };
 
@@ -186,7 +188,14 @@ class Presence {
     return found;
   }
 
-  static Meaning meaning(const Path& path, IndexId index, const Access& view, std::size_t with) {
+  Meaning meaning(const Path& path, IndexId index, const Access& view, std::size_t with) const {
+    if (const IndexDefinition* const definition = definition_of(program_, index)) {
+      Meaning given = meaning(path, definition->of, view, with);
+      if (given.kind == Meaning::Kind::own) return given;
+      given.divisor = definition->divisor;
+      given.modulus = definition->modulus;
+      return given;
+    }
     if (path.depth_of_loop(index) < with) return {Meaning::Kind::outer, index};
     const auto level = std::ranges::find(view.indices, index);
     if (level == view.indices.end()) return {};

@@ -94,7 +94,7 @@ TextOrder text_order(const Program& program) {
 
 Program renumbered(const Program& program, const TextOrder& order) {
   const Renumbering renumbering{inverse(order.storages), inverse(order.accesses)};
-  Program result{program.name, program.indices, {}, {}, program.facts, program.body};
+  Program result{program.name, program.indices, {}, {}, program.facts, program.body, program.definitions};
   for (StorageId id : order.storages) result.storages.push_back(program.storages[id]);
   for (AccessId id : order.accesses) {
     result.accesses.push_back(program.accesses[id]);

@@ -27,6 +27,7 @@ Expected<void> walk_block(const Block& block, Path& path, const Visit& visit) {
 }  // namespace
 
 std::size_t Path::depth_of_loop(IndexId index) const {
+  index = loop_index(*program, index);
   std::size_t depth = 0;
   while (depth < enclosing.size() && (loop(depth) == nullptr || loop(depth)->index != index)) ++depth;
   return depth;
@@ -40,7 +41,7 @@ std::size_t Path::depth_of_with(StorageId workspace) const {
 }
 
 Expected<void> walk(const Program& program, const Visit& visit) {
-  Path path{{}, std::vector<std::vector<BoundLevel>>(program.accesses.size())};
+  Path path{{}, std::vector<std::vector<BoundLevel>>(program.accesses.size()), &program};
   return walk_block(program.body, path, visit);
 }
 
@@ -77,6 +78,20 @@ std::optional<StorageId> pattern_of(const Program& program, StorageId output) {
     if (const LikeFact* like = std::get_if<LikeFact>(&fact); like != nullptr && like->storage == output)
       return like->pattern;
   return std::nullopt;
+}
+
+const IndexDefinition* definition_of(const Program& program, IndexId index) {
+  const auto found = std::ranges::find(program.definitions, index, &IndexDefinition::index);
+  return found == program.definitions.end() ? nullptr : &*found;
+}
+
+IndexId loop_index(const Program& program, IndexId index) {
+  const IndexDefinition* const definition = definition_of(program, index);
+  return definition == nullptr ? index : definition->of;
+}
+
+bool has_given(const Program& program, const Access& access, IndexId by) {
+  return std::ranges::any_of(access.indices, [&](IndexId index) { return index != by && loop_index(program, index) == by; });
 }
 
 bool tells_presence(const Program& program, StorageId output) {

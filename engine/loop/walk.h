@@ -20,9 +20,10 @@ struct BoundLevel {
 struct Path {
   std::vector<const Statement*> enclosing;     ///< outermost first, without the statement itself
   std::vector<std::vector<BoundLevel>> bound;  ///< per access: the levels that the enclosing statements bound
+  const Program* program = nullptr;            ///< whose statements these are
 
   const For* loop(std::size_t depth) const { return std::get_if<For>(&enclosing[depth]->node); }
-  /// Depth of the loop over an index, of the With of a workspace; enclosing.size() where there is none.
+  /// Depth of the loop that binds an index, of the With of a workspace; enclosing.size() where there is none.
   std::size_t depth_of_loop(IndexId index) const;
   std::size_t depth_of_with(StorageId workspace) const;
 };

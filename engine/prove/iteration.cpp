@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <utility>
 
 #include "runtime/level_traits.h"
@@ -82,7 +83,45 @@ std::string Iteration::extent(loop::IndexId index) {
   for (const loop::Fact& fact : program_.facts)
     if (const auto* known = std::get_if<loop::ExtentFact>(&fact); known != nullptr && known->index == index)
       return fmt::format("{}", known->extent);
-  return query_.constant(fmt::format("n_{}", program_.indices[index]));
+  const loop::IndexDefinition* const definition = loop::definition_of(program_, index);
+  const std::string name = fmt::format("n_{}", program_.indices[index]);
+  return definition == nullptr ? query_.constant(name) : given_extent(*definition, name);
+}
+
+/// Of n coordinates x there are nq values of x / d, d * (nq - 1) < n <= d * nq; of these % m there are min(nq, m).
+std::string Iteration::given_extent(const loop::IndexDefinition& definition, const std::string& name) {
+  const std::string all = extent(definition.of);
+  std::uint64_t known = 0;
+  if (const auto read = std::from_chars(all.data(), all.data() + all.size(), known); read.ec == std::errc())
+    return fmt::format("{}", definition.extent(known));
+  std::string quotients = all;
+  if (definition.divisor != 1) {
+    quotients = query_.constant("q" + name);
+    query_.require(fmt::format("(< (* {} (- {} 1)) {})", definition.divisor, quotients, all));
+    query_.require(fmt::format("(<= {} (* {} {}))", all, definition.divisor, quotients));
+  }
+  if (definition.modulus == 0) return quotients;
+  const std::string modulus = fmt::format("{}", definition.modulus);
+  return fmt::format("(ite {} {} {})", not_above(quotients, modulus), quotients, modulus);
+}
+
+/// x / d as q: d * q + h = x, 0 <= h < d; q % m as r: m * e + r = q, 0 <= r < m.
+void Iteration::give(const loop::IndexDefinition& definition, const std::string& constant, std::size_t depth) {
+  const std::string& name = program_.indices[definition.index];
+  std::string of = coordinate(definition.of);
+  if (definition.divisor != 1) {
+    const std::string quotient = definition.modulus == 0 ? constant : named(fmt::format("q_{}", name), depth);
+    const std::string rest = named(fmt::format("h_{}", name), depth);
+    query_.require(equal(fmt::format("(+ (* {} {}) {})", definition.divisor, quotient, rest), of));
+    query_.require(not_above("0", rest));
+    query_.require(less(rest, fmt::format("{}", definition.divisor)));
+    of = quotient;
+  }
+  if (definition.modulus == 0) return;
+  const std::string times = named(fmt::format("e_{}", name), depth);
+  query_.require(equal(fmt::format("(+ (* {} {}) {})", definition.modulus, times, constant), of));
+  query_.require(not_above("0", constant));
+  query_.require(less(constant, fmt::format("{}", definition.modulus)));
 }
 
 bool Iteration::is_ranged(std::size_t depth) const { return drivers(program_, path_, depth).empty(); }
@@ -93,6 +132,10 @@ std::string Iteration::coordinate(loop::IndexId index) {
   const bool known = depth < shared_ || decided_[depth].contains(name);
   std::string constant = named(name, depth);
   if (known) return constant;
+  if (const loop::IndexDefinition* const definition = loop::definition_of(program_, index)) {
+    give(*definition, constant, depth);
+    return constant;
+  }
   if (is_ranged(depth) || assumed_.below_extents) {
     query_.require(not_above("0", constant));
     query_.require(less(constant, extent(index)));

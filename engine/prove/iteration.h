@@ -76,6 +76,8 @@ class Iteration {
 
  private:
   std::string named(const std::string& name, std::size_t depth);
+  std::string given_extent(const loop::IndexDefinition& definition, const std::string& name);
+  void give(const loop::IndexDefinition& definition, const std::string& constant, std::size_t depth);
   bool is_ranged(std::size_t depth) const;
   void bind_packed(loop::AccessId access, std::size_t level, const std::string& position);
   void bind_slot(loop::AccessId access, std::size_t level, const std::string& position);

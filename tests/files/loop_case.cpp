@@ -125,6 +125,9 @@ class Reader {
       const std::optional<double> extent = number_of(value);
       if (!extent) return wrong("expected a number");
       result.values.extents[name] = static_cast<std::uint64_t>(*extent);
+      for (const loop::IndexDefinition& each : result.program.definitions)
+        if (result.program.indices[each.of] == name)
+          result.values.extents[result.program.indices[each.index]] = each.extent(static_cast<std::uint64_t>(*extent));
       return {};
     }
     if (keyword == "coefficient") {

@@ -121,4 +121,17 @@ TEST_CASE("accesses of one storage are numbered, what the body never meets comes
   CHECK(found.indices == std::vector<IndexId>{1, 2, 3, 0});
 }
 
+TEST_CASE("indices that others give come last, in the order of the accesses") {
+  const std::string_view body = "\n  input B : f64 {dense, dense, dense}   access B[J,i,c]\n  output s : f64 {}   access s[]\n"
+                                "  for j: locate B\n    for i: locate B, locate B\n      s += B\n";
+  const Canonical a = canonical(parse(std::string("program a\n  index  i, j, J = j / 4, c = j % 4").append(body)).value());
+  const Canonical b = canonical(parse(std::string("program b\n  index  j, c = j % 4, J = j / 4, i").append(body)).value());
+  CHECK(a.program == b.program);
+  CHECK(print(a.program).starts_with("program kernel\n  index  i0, i1, i2 = i0 / 4, i3 = i0 % 4\n"));
+  CHECK(a.indices == std::vector<IndexId>{1, 0, 2, 3});
+  CHECK(parse(print(a.program)).value() == a.program);
+  CHECK(with_names(a, parse(std::string("program a\n  index  i, j, J = j / 4, c = j % 4").append(body)).value()).indices ==
+        std::vector<std::string>{"j", "i", "J", "c"});
+}
+
 }  // namespace canonical_test

@@ -163,7 +163,10 @@ TEST_CASE("errors name the line and point at the place") {
   CHECK(error_of("program p\n  for i: @vectr\n").starts_with("line 2: expected a mark"));
   CHECK(error_of("program p\n  for i: @unroll(0)\n").starts_with("line 2: expected a number of at least 1"));
   CHECK(error_of("program p\n\tfor i:\n").starts_with("line 2: a tab"));
-  CHECK(error_of("program p\n  for i: %\n").starts_with("line 2: '%' stands for nothing here"));
+  CHECK(error_of("program p\n  index j, J = j / 0\n").starts_with("line 2: expected a number of at least 1"));
+  CHECK(error_of("program p\n  index J = j / 4, j\n").starts_with("line 2: index j is not listed before this one"));
+  CHECK(error_of("program p\n  index j, J = j\n").starts_with("line 2: expected \"/\" or \"%\", and a number"));
+  CHECK(error_of("program p\n  for i: ~\n").starts_with("line 2: '~' stands for nothing here"));
   CHECK(error_of("program p\n  order T | T\n").starts_with("line 2: \"order\" lists every storage"));
   std::string deep = "program p\n";
   for (std::size_t depth = 0; depth < 300; ++depth) deep += std::string(depth + 1, ' ') + "for i:\n";

@@ -47,6 +47,7 @@ std::optional<Interpretation> random_values(const Program& program, bool special
     if (std::holds_alternative<FullFact>(fact)) return std::nullopt;
     if (const ExtentFact* stated = std::get_if<ExtentFact>(&fact)) extents[stated->index] = stated->extent;
   }
+  for (const IndexDefinition& each : program.definitions) extents[each.index] = each.extent(extents[each.of]);
   std::uint64_t volume = 1;
   for (std::uint64_t extent : extents) volume *= std::max<std::uint64_t>(extent, 1);
   if (volume > 3000) return std::nullopt;
@@ -83,6 +84,19 @@ std::optional<Interpretation> random_values(const Program& program, bool special
   return values;
 }
 
+/// "j'" and what is done to it, of "j'/4%2".
+struct GivenName {
+  std::string loop;
+  IndexDefinition given;
+};
+
+GivenName given_name(const std::string& name) {
+  GivenName read{name.substr(0, name.find_first_of("/%")), {}};
+  if (const std::size_t divisor = name.find('/'); divisor != name.npos) read.given.divisor = std::stoull(name.substr(divisor + 1));
+  if (const std::size_t modulus = name.find('%'); modulus != name.npos) read.given.modulus = std::stoull(name.substr(modulus + 1));
+  return read;
+}
+
 /// The sum of the products, by trying every value of every index.
 std::map<std::string, Entries> evaluated(const std::vector<Definition>& definitions, const Interpretation& values) {
   std::map<std::string, Entries> outputs;
@@ -90,7 +104,8 @@ std::map<std::string, Entries> evaluated(const std::vector<Definition>& definiti
     Entries& output = outputs[definition.output];
     for (const Product& product : definition.products) {
       std::vector<std::string> names = definition.indices;
-      for (const auto& [name, indices] : product.factors) names.insert(names.end(), indices.begin(), indices.end());
+      for (const auto& [name, indices] : product.factors)
+        for (const std::string& index : indices) names.push_back(given_name(index).loop);
       std::ranges::sort(names);
       names.erase(std::unique(names.begin(), names.end()), names.end());
       std::vector<std::uint64_t> extents;
@@ -98,8 +113,10 @@ std::map<std::string, Entries> evaluated(const std::vector<Definition>& definiti
       for_each_tuple(extents, [&](const std::vector<std::uint64_t>& tuple) {
         const auto at = [&](const std::vector<std::string>& indices) {
           std::vector<std::uint64_t> coordinates;
-          for (const std::string& name : indices)
-            coordinates.push_back(tuple[static_cast<std::size_t>(std::ranges::find(names, name) - names.begin())]);
+          for (const std::string& name : indices) {
+            const auto [loop, given] = given_name(name);
+            coordinates.push_back(given.coordinate(tuple[static_cast<std::size_t>(std::ranges::find(names, loop) - names.begin())]));
+          }
           return coordinates;
         };
         double value = product.negative ? -1 : 1;

@@ -106,7 +106,7 @@ class LoopsOverArrays {
       : program_(program),
         arrays_(arrays),
         extents_(extents),
-        coordinate_(extents.size()),
+        coordinate_(program.indices.size()),
         reached_(program.accesses.size(), {{}}) {}
 
   std::set<std::string> broken() {
@@ -140,6 +140,9 @@ class LoopsOverArrays {
     const auto body = [&](int coordinate, std::optional<Reached> driven) {
       if (is_root) ++root_iteration_;
       coordinate_[each.index] = coordinate;
+      for (const loop::IndexDefinition& given : program_.definitions)
+        if (given.of == each.index)
+          coordinate_[given.index] = static_cast<int>(given.coordinate(static_cast<std::uint64_t>(coordinate)));
       take(each, 0, driven, fingers);
     };
     const auto drives = std::ranges::find(each.steps, Use::drive, &loop::Step::use);
@@ -204,13 +207,19 @@ class LoopsOverArrays {
       }
       return;
     }
-    const int extent = extents_[program_.accesses[step.access].indices[level]];
+    const int extent = extent_of(program_.accesses[step.access].indices[level]);
     if (step.use != Use::append && coordinate >= extent) {
       if (levels_of(step.access)[level].kind == LevelKind::dense) broken_.insert("within");
       return;  // a sparse level has no entry there
     }
     const int position = reached_[step.access].back().begin * extent + coordinate;
     go_on(each, number, {position, position + 1}, driven, fingers);
+  }
+
+  int extent_of(loop::IndexId index) const {
+    const loop::IndexDefinition* const given = loop::definition_of(program_, index);
+    if (given == nullptr) return extents_[index];
+    return static_cast<int>(given->extent(static_cast<std::uint64_t>(extents_[given->of])));
   }
 
   void go_on(const loop::For& each, std::size_t number, Reached entry, const std::optional<Reached>& driven,

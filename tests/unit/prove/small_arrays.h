@@ -31,7 +31,7 @@ void for_each_arrays(const std::vector<Level>& levels, const std::vector<int>& e
 
 /// The kinds of claims ("cursor", "owner", "append", "within") that do not hold when the loops of a program run over
 /// the arrays of its first storage, "A". Other inputs have every entry. Loops have one driver at most. Extents by
-/// index.
+/// index, of those that have loops.
 std::set<std::string> broken_claims(const loop::Program& program, const SmallArrays& arrays,
                                     const std::vector<int>& extents);
 

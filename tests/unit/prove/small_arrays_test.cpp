@@ -61,7 +61,29 @@ std::string like_operand(const std::string& levels, const std::string& first) {
          " A, insert S @parallel(S: owner)\n    for j: drive A, insert S\n      S += A\n";
 }
 
+/// Searched at what is given by the columns of A.
+std::string searched_at(const std::string& levels, const std::string& first, const std::string& given) {
+  return "program searched_at\n  index i, j, J = " + given + "\n  input A : f64 " + levels +
+         " access A[i,j]\n  input x : f64 {compressed<32,32>} access x[J]\n" +
+         "  output y : f64 {} access y[]\n  for i: " + first +
+         " A\n    for j: drive A, locate x(gallop)\n      y += A * x\n";
+}
+
+/// Looked up in a table at what is given by them.
+std::string table_at(const std::string& given) {
+  return "program table_at\n  index i, j, J = " + given + "\n  input A : f64 " + csr +
+         " access A[i,j]\n  input x : f64 {dense} access x[J]\n" +
+         "  output y : f64 {} access y[]\n  fact extent(j) = 4\n  for i: locate A\n    for j: drive A, locate x\n      y += A * x\n";
+}
+
 const std::vector<SmallCase> all = {
+    {searched_at(csr, "locate", "j / 2"), {{"coordinates_rise", {"cursor"}}}, {2, 4}},
+    {searched_at(coo, "drive", "j / 2"), {{"chains_rise", {"cursor"}}}, {2, 4}},
+    {searched_at(csr, "locate", "j % 2"), {{"", {"cursor"}}}, {2, 4}},
+    {searched_at(csr, "locate", "j / 2 % 2"), {{"", {"cursor"}}}, {1, 5}},
+    {table_at("j / 2"), {{"below_extents", {"within"}}}, {2, 4}},
+    {table_at("j % 2"), {}, {2, 4}},
+    {table_at("j / 2 % 2"), {}, {2, 4}},
     {searched(csr, "locate"), {{"coordinates_rise", {"cursor"}}}, {2, 3}},
     {searched(dcsr, "drive"), {{"coordinates_rise", {"cursor"}}}, {2, 3}},
     {searched(coo, "drive"), {{"chains_rise", {"cursor"}}}, {2, 3}},
