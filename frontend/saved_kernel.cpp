@@ -92,6 +92,7 @@ Expected<CompileOptions> read_options(ByteReader& from) {
 
 void write(ByteWriter& to, const SavedLevels& levels) {
   to.number(static_cast<std::uint64_t>(levels.exposing));
+  to.list(levels.located, [&](const std::string& name) { to.text(name); });
   to.list(levels.given, [&](const auto& each) {
     to.text(each.first);
     write(to, each.second.format);
@@ -106,6 +107,7 @@ Expected<SavedLevels> read_levels(ByteReader& from) {
   const std::uint64_t exposing = from.number();
   if (exposing > static_cast<std::uint64_t>(Exposing::none)) return input_error("an unknown way to read levels");
   levels.exposing = static_cast<Exposing>(exposing);
+  from.list([&] { levels.located.insert(from.text()); });
   Expected<void> right;
   from.list([&] {
     const std::string name = from.text();

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,7 @@ struct SavedLevels {
     double nnz = 0;
   };
   Exposing exposing = Exposing::all;
+  std::set<std::string> located = {};  ///< operands that are read through their layouts
   std::map<std::string, Given> given;
 };
 

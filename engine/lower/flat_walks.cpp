@@ -34,6 +34,8 @@ std::optional<Chain> short_chain(const Nest& nest, const RunLengths& runs, const
   while (chain.last + 1 < levels.size() && is_per_parent(levels[chain.last + 1].kind)) ++chain.last;
   while (chain.first < chain.last && is_long(nest, runs, access, chain.first)) ++chain.first;
   if (chain.first == chain.last) return std::nullopt;
+  for (std::size_t level = chain.first; level <= chain.last; ++level)
+    if (nest.storages[access.storage].is_located(level)) return std::nullopt;
   const auto loop = std::ranges::find(statement.loops, access.indices[chain.first]);
   chain.depth = static_cast<std::size_t>(loop - statement.loops.begin());
   const auto in_chain = access.indices.begin() + static_cast<std::ptrdiff_t>(chain.first);

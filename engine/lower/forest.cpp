@@ -66,7 +66,9 @@ class ForestBuilder {
     for (std::size_t number = 0; number < cursors_.size(); ++number) {
       loop::Access& access = lowered_.program.accesses[cursors_[number].id];
       access.indices.clear();
-      for (const IndexId index : cursors_[number].access->indices) access.indices.push_back(index_of(index));
+      const NestAccess& read = *cursors_[number].access;
+      for (std::size_t level = 0; level < read.indices.size(); ++level)
+        access.indices.push_back(index_at(nest_.storages[read.storage], level, index_of(read.indices[level])));
     }
     return std::move(lowered_);
   }
@@ -149,6 +151,24 @@ class ForestBuilder {
       lowered_.indices.push_back(index);
     }
     return place->second;
+  }
+
+  /// The index of a level under one that has loops: that, or one that it gives, "j_4" of j / 4, "j_4_rest" of j % 4.
+  loop::IndexId index_at(const NestStorage& storage, std::size_t level, loop::IndexId of) {
+    if (!storage.is_located(level)) return of;
+    loop::Program& program = lowered_.program;
+    const IndexPart& part = storage.parts[level];
+    for (const loop::IndexDefinition& known : program.definitions)
+      if (known == loop::IndexDefinition{known.index, of, part.divisor, part.modulus}) return known.index;
+    std::string name = program.indices[of];
+    if (part.divisor != 1) name += fmt::format("_{}", part.divisor);
+    if (part.modulus != 0) name += fmt::format("_{}_rest", part.modulus);
+    while (std::ranges::find(program.indices, name) != program.indices.end()) name += "_";
+    const auto index = static_cast<loop::IndexId>(program.indices.size());
+    program.indices.push_back(std::move(name));
+    lowered_.indices.push_back(lowered_.indices[of]);
+    program.definitions.push_back({index, of, part.divisor, part.modulus});
+    return index;
   }
 
   /// The statements of `range` share their first `depth` loops.
@@ -255,7 +275,7 @@ class ForestBuilder {
       const std::vector<IndexId>& indices = cursor.access->indices;
       std::size_t& level = bound[number];
       if (level == indices.size() || indices[level] != index) continue;
-      bool is_late = false;
+      bool is_late = nest_.storages[cursor.access->storage].is_located(level);
       while (level < indices.size() && is_bound(loops, depth, indices[level])) {
         const LevelKind kind = nest_.storages[cursor.access->storage].storage.levels[level].kind;
         steps.push_back({step(cursor, level, is_late, intersection), &cursor, kind, level});
@@ -269,6 +289,7 @@ class ForestBuilder {
         each.step.algorithm = loop::Algorithm::standard;
       }
     }
+    follow_quotients(steps);
     std::vector<LevelStep> ordered;
     for (const loop::Use use : {loop::Use::drive, loop::Use::locate, loop::Use::insert, loop::Use::append}) {
       std::ranges::copy_if(steps, std::back_inserter(ordered),
@@ -390,6 +411,21 @@ class ForestBuilder {
       if (part.gallop && !has_gaps(kind)) located.algorithm = loop::Algorithm::gallop;
     }
     return located;
+  }
+
+  /// Levels looked up at quotients of the loop's index, which rise with it, below a parent that stays meanwhile: by a cursor.
+  void follow_quotients(std::vector<LevelStep>& steps) const {
+    const auto drives = [](const LevelStep& each) { return each.step.use == loop::Use::drive; };
+    const auto has_order = [&](const LevelStep& each) { return !drives(each) || !may_be_key(each.kind); };
+    if (std::ranges::none_of(steps, drives) || !std::ranges::all_of(steps, has_order)) return;
+    const Cursor* before = nullptr;
+    for (LevelStep& each : steps) {
+      const NestStorage& storage = nest_.storages[each.cursor->access->storage];
+      const bool first = each.cursor != before;
+      before = each.cursor;
+      if (!first || !storage.is_located(each.level) || storage.parts[each.level].modulus != 0) continue;
+      if (is_sparse(each.kind) && !has_gaps(each.kind)) each.step.algorithm = loop::Algorithm::gallop;
+    }
   }
 
   loop::Marks marks(StatementRange group, std::size_t depth, const std::vector<LevelStep>& steps) const {

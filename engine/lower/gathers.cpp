@@ -26,7 +26,7 @@ bool gathers(const Nest& nest, std::size_t number, const Network& network, const
     const std::size_t level = first_level_of(factor, index);
     if (level == factor.indices.size()) continue;
     const NestStorage& storage = nest.storages[factor.storage];
-    if (storage.storage.role != loop::Role::input || level + 1 != factor.indices.size()) return false;
+    if (storage.storage.role != loop::Role::input || level + 1 != factor.indices.size() || storage.is_located(level)) return false;
     const LevelKind kind = storage.storage.levels[level].kind;
     if (is_dense(kind)) {
       far = far || dense_bytes(factor, storage.storage.scalar, network) > l2_bytes;

@@ -136,6 +136,7 @@ void add_patterns(LoweredNest& nest, const Network& network, const std::vector<s
     any = true;
   }
   for (loop::IndexId index = 0; any && index < nest.program.indices.size(); ++index) {
+    if (loop::definition_of(nest.program, index) != nullptr) continue;
     const loop::Fact extent = loop::ExtentFact{index, network.indices[nest.indices[index]].extent};
     if (std::ranges::find(nest.program.facts, extent) == nest.program.facts.end()) nest.program.facts.push_back(extent);
   }

@@ -90,8 +90,8 @@ std::vector<std::vector<std::size_t>> groups(const Schedule& schedule, std::size
 /// Lowers some statements of a schedule, in ascending order, to one nest.
 class NestReader {
  public:
-  NestReader(const Schedule& schedule, std::vector<std::size_t> numbers, const std::vector<bool>& finite)
-      : schedule_(schedule), numbers_(std::move(numbers)), finite_(finite) {}
+  NestReader(const Schedule& schedule, const Network& network, std::vector<std::size_t> numbers, const std::vector<bool>& finite)
+      : schedule_(schedule), network_(network), numbers_(std::move(numbers)), finite_(finite) {}
 
   Expected<Nest> read(RootReduction root) {
     nest_.root = root;
@@ -200,6 +200,11 @@ class NestReader {
         }
       }
       made.tensor = tensor;
+      if (scheduled.role == TensorRole::operand) {
+        const std::vector<IndexPart>& parts = network_.tensors[scheduled.tensor].parts;
+        for (const std::uint32_t mode : scheduled.format.mode_order)
+          if (!parts.empty()) made.parts.push_back(parts[mode]);
+      }
       made.like = scheduled.like;
       made.tells_presence = is_target && scheduled.role == TensorRole::intermediate && scheduled.format.order() == 0 &&
                             (makes_entries(schedule_, tensor) || annihilated_tensors(schedule_, finite_)[tensor]);
@@ -224,6 +229,7 @@ class NestReader {
   }
 
   const Schedule& schedule_;
+  const Network& network_;
   std::vector<std::size_t> numbers_;
   const std::vector<bool>& finite_;
   Nest nest_;
@@ -262,7 +268,7 @@ Expected<std::vector<Nest>> nests(const Schedule& schedule, const Network& netwo
     while (end < schedule.statements.size() && schedule.statements[end].fused > 0) ++end;
     const RootReduction reduction = root < schedule.roots.size() ? schedule.roots[root] : RootReduction::serial;
     for (const std::vector<std::size_t>& group : groups(schedule, begin, end)) {
-      auto nest = NestReader(schedule, group, finite).read(reduction);
+      auto nest = NestReader(schedule, network, group, finite).read(reduction);
       if (!nest) return std::unexpected(nest.error());
       result.push_back(std::move(*nest));
     }

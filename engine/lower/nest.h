@@ -21,7 +21,10 @@ struct NestStorage {
   bool scaled = false;          ///< an output whose sums always have a coefficient word
   bool tells_presence = false;  ///< an output of order 0 whose reader has to know whether anything was accumulated into it
   std::vector<IndexId> indices;
+  std::vector<IndexPart> parts = {};  ///< of an operand, by level: what it holds of the index of an access; empty: whole indices
   bool operator==(const NestStorage&) const = default;
+
+  bool is_located(std::size_t level) const { return level < parts.size() && !parts[level].is_whole(); }
 };
 
 struct NestAccess {

@@ -31,10 +31,12 @@ Expected<void> check_widths(const LoweredNest& nest, const Network& network) {
     const loop::Storage& storage = nest.program.storages[access.storage];
     for (std::size_t level = 0; level < storage.levels.size(); ++level) {
       const Index& index = network.indices[nest.indices[access.indices[level]]];
-      const unsigned needed = needed_coordinate_bits(storage.levels[level].kind, index.extent);
+      const loop::IndexDefinition* const given = loop::definition_of(nest.program, access.indices[level]);
+      const std::uint64_t extent = given == nullptr ? index.extent : given->extent(index.extent);
+      const unsigned needed = needed_coordinate_bits(storage.levels[level].kind, extent);
       if (storage.levels[level].crd_bits >= needed) continue;
       return internal_error(fmt::format("lower: level {} of {} has coordinates of {} bits, the extent {} of {} needs {}", level,
-                                        storage.name, storage.levels[level].crd_bits, index.extent, index.name, needed));
+                                        storage.name, storage.levels[level].crd_bits, extent, index.name, needed));
     }
   }
   return {};

@@ -1,6 +1,7 @@
 #include "engine/network/exposure.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -150,17 +151,20 @@ struct Native {
 
 class Exposer {
  public:
-  Exposer(const Network& network, const std::vector<StoredAs>& stored, Exposing exposing)
-      : network_(network), stored_(stored), exposing_(exposing), cuts_(network.indices.size()) {}
+  Exposer(const Network& network, const std::vector<StoredAs>& stored, Exposing exposing, const std::set<TensorId>& located = {})
+      : network_(network), stored_(stored), exposing_(exposing), located_(located), cuts_(network.indices.size()) {}
 
   Exposure exposed() {
     exposure_.given = network_;
     exposure_.tensors.resize(network_.tensors.size());
     find_classes();
+    std::erase_if(located_, [&](TensorId tensor) { return !located_parts(tensor); });
+    for (const TensorId tensor : located_) keep_whole(tensor);
     for (TensorId tensor = 0; tensor < network_.tensors.size(); ++tensor) take_layout(tensor);
     if (exposing_ == Exposing::whole_blocks) leave_whole();
     settle_sums();
     note_finite();
+    if (!located_.empty()) note_copied();
     // Operands first: a result may lie at their positions.
     for (const bool results : {false, true}) {
       for (TensorId tensor = 0; tensor < network_.tensors.size(); ++tensor)
@@ -170,7 +174,76 @@ class Exposer {
     return std::move(exposure_);
   }
 
+  /// Of the levels of an operand the parts of its modes; nothing where some are none.
+  std::optional<std::vector<ModePart>> located_parts(TensorId tensor) const {
+    const auto& format = stored_[tensor].format;
+    if (!format || !format->layout || network_.tensors[tensor].is_result || is_pattern(tensor)) return std::nullopt;
+    const Layout& layout = *format->layout;
+    if (!is_plain_kinds(layout) || stored_[tensor].level_extents.size() != layout.levels.size()) return std::nullopt;
+    std::vector<ModePart> parts;
+    for (const LayoutLevel& level : layout.levels) {
+      const auto part = part_of(layout, level);
+      if (!part || part->own || has_lengths(level.kind)) return std::nullopt;
+      parts.push_back(*part);
+    }
+    bool any = false;
+    for (std::uint32_t mode = 0; mode < layout.modes.size(); ++mode) {
+      const auto cuts = cuts_of(parts, mode);
+      if (!cuts) return std::nullopt;
+      any = any || !cuts->empty();
+    }
+    return any ? std::optional(parts) : std::nullopt;
+  }
+
+  std::set<TensorId> may_be_located() {
+    find_classes();
+    for (TensorId tensor = 0; tensor < network_.tensors.size(); ++tensor) take_layout(tensor);
+    std::set<TensorId> found;
+    for (TensorId tensor = 0; tensor < network_.tensors.size(); ++tensor)
+      if (located_parts(tensor) && meets_another_layout(tensor)) found.insert(tensor);
+    return found;
+  }
+
  private:
+  /// Whether a product has another sparse factor over one of the operand's indices, and one of the two is not cut as its levels are.
+  bool meets_another_layout(TensorId tensor) const {
+    const auto is_sparse = [&](TensorId other) { return stored_[other].format && !stored_[other].format->all_dense(); };
+    const auto is_as_stored = [&](TensorId other) { return native_.contains(other); };
+    bool meets = false;
+    for (const Assignment& assignment : network_.assignments) {
+      for (const Term& term : assignment.terms) {
+        const auto own = std::ranges::find(term.factors, tensor, &TensorAccess::tensor);
+        if (own == term.factors.end()) continue;
+        for (const TensorAccess& factor : term.factors) {
+          const bool shares = std::ranges::any_of(factor.indices, [&](IndexId index) { return std::ranges::count(own->indices, index) > 0; });
+          const bool as_stored = is_as_stored(tensor) && is_as_stored(factor.tensor);
+          meets = meets || (factor.tensor != tensor && shares && is_sparse(factor.tensor) && !as_stored);
+        }
+      }
+    }
+    return meets;
+  }
+
+  /// The indices of an operand that is located.
+  void keep_whole(TensorId tensor) {
+    for (std::size_t mode = 0; mode < network_.tensors[tensor].extents.size(); ++mode)
+      if (mode_index_.contains({tensor, mode})) whole_.insert(class_of(mode_index_.at({tensor, mode})));
+  }
+
+  /// Padding of a layout that is read through a plain copy is no entry there: what it would be multiplied with has to be finite.
+  void note_copied() {
+    for (const Assignment& assignment : network_.assignments) {
+      for (const Term& term : assignment.terms) {
+        for (const TensorAccess& copied : term.factors) {
+          const auto& format = stored_[copied.tensor].format;
+          if (!format || !format->layout || native_.contains(copied.tensor) || located_.contains(copied.tensor)) continue;
+          for (const TensorAccess& factor : term.factors)
+            if (factor.tensor != copied.tensor) exposure_.finite.insert(factor.tensor);
+        }
+      }
+    }
+  }
+
   /// Indices that have to be cut alike: those of one mode of a tensor, in all accesses.
   void find_classes() {
     class_.resize(network_.indices.size());
@@ -202,6 +275,7 @@ class Exposer {
   void take_layout(TensorId tensor) {
     const auto& format = stored_[tensor].format;
     if (!format || !format->layout || exposing_ == Exposing::none || !is_plain_kinds(*format->layout)) return;
+    if (located_.contains(tensor)) return;
     const Layout& layout = *format->layout;
     auto native = native_levels(tensor, layout);
     if (!native) return;
@@ -212,6 +286,7 @@ class Exposer {
       const auto own = cuts_of(native->parts, mode);
       if (!own) return;
       const IndexId index = class_of(mode_index_.at({tensor, mode}));
+      if (!own->empty() && whole_.contains(index)) return;
       Cuts all = merged.contains(index) ? merged.at(index) : cuts_[index];
       all.insert(all.end(), own->begin(), own->end());
       std::ranges::sort(all);
@@ -484,6 +559,12 @@ class Exposer {
     bool is_cut = false;
     for (std::size_t mode = 0; mode < declared.extents.size(); ++mode)
       is_cut = is_cut || (mode_index_.contains({tensor, mode}) && !cuts(tensor, mode).empty()) || sum_over(tensor, mode);
+    if (located_.contains(tensor)) {
+      exposed.parts = *located_parts(tensor);
+      exposed.read_in = *stored.format;
+      exposed.located = true;
+      return;
+    }
     const auto native = native_.find(tensor);
     const bool done = native != native_.end() && expose_layout(tensor, native->second.parts, *stored.format);
     exposed.placed = done && native->second.placed;
@@ -567,6 +648,17 @@ class Exposer {
       for (const IndexId index : access.indices) result.indices.push_back(indices_of(index).front());
       return result;
     }
+    if (exposed.located) {
+      std::vector<std::string> parts;
+      for (const ModePart& part : exposed.parts) {
+        result.indices.push_back(indices_of(access.indices[part.mode]).front());
+        std::string& text = parts.emplace_back(network_.indices[access.indices[part.mode]].name);
+        if (part.divisor != 1) text += fmt::format("/{}", part.divisor);
+        if (part.modulus != 0) text += fmt::format("%{}", part.modulus);
+      }
+      exposure_.definitions.push_back(fmt::format("{} located at ({})", network_.tensors[access.tensor].name, fmt::join(parts, ", ")));
+      return result;
+    }
     const auto native = native_.find(access.tensor);
     const bool sums = native != native_.end() && !native->second.sums.empty();
     for (std::uint32_t level = 0; level < exposed.parts.size(); ++level) {
@@ -643,6 +735,7 @@ class Exposer {
         const LevelOf of = part.counts.value_or(LevelOf{tensor, static_cast<std::uint32_t>(level)});
         const bool counted = part.counts || part.own;
         extents.push_back(counted ? level_extent(of) : extent_of(part, given[part.mode]));
+        if (exposure_.tensors[tensor].located) network.tensors[tensor].parts.push_back({part.divisor, part.modulus});
       }
     }
   }
@@ -650,6 +743,8 @@ class Exposer {
   const Network& network_;
   const std::vector<StoredAs>& stored_;
   Exposing exposing_;
+  std::set<TensorId> located_;
+  std::set<IndexId> whole_;     ///< classes that nothing cuts, as an operand is located at them
   std::vector<IndexId> class_;  ///< another index of the same class, or itself
   std::map<std::pair<TensorId, std::size_t>, IndexId> mode_index_;
   std::vector<Cuts> cuts_;  ///< by class
@@ -713,12 +808,19 @@ Format format_over(const std::vector<ModePart>& parts, const Format& levels, std
   return format;
 }
 
-std::optional<Exposure> exposed(const Network& network, const std::vector<StoredAs>& stored, Exposing exposing) {
+std::set<TensorId> may_be_located(const Network& network, const std::vector<StoredAs>& stored) {
+  const bool laid_out = std::ranges::any_of(stored, [](const StoredAs& each) { return each.format && each.format->layout; });
+  const bool empty = std::ranges::any_of(network.indices, [](const Index& index) { return index.extent == 0; });
+  return !laid_out || empty ? std::set<TensorId>() : Exposer(network, stored, Exposing::all).may_be_located();
+}
+
+std::optional<Exposure> exposed(const Network& network, const std::vector<StoredAs>& stored, Exposing exposing,
+                                const std::set<TensorId>& located) {
   const auto has_layout = [](const StoredAs& each) { return each.format && each.format->layout; };
   if (std::ranges::none_of(stored, has_layout)) return std::nullopt;
   // Where a mode has no coordinates no level has any.
   const bool empty = std::ranges::any_of(network.indices, [](const Index& index) { return index.extent == 0; });
-  return Exposer(network, stored, empty ? Exposing::none : exposing).exposed();
+  return Exposer(network, stored, empty ? Exposing::none : exposing, empty ? std::set<TensorId>() : located).exposed();
 }
 
 }  // namespace weft

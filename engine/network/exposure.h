@@ -21,6 +21,12 @@
 // over the places inside of the matrix, whose values stay where they are; the coordinates of a fiber, and the places of its values, follow
 // each other. Layouts with other levels (bounds that vary), and such that other tensors contradict, are read through a plain copy;
 // results in them are converted from a plain one.
+//
+//   y(i) = A(i,j) * B(i,j) * x(j), B as (i,j) -> (i/4:d, j/4:s, i%4:d, j%4:d), A as (i:d, j:s)
+//   y(i) = A(i,j) * B(i/4,j/4,i%4,j%4) * x(j)
+//
+// Where others walk its indices, a blocked operand may be located through its layout instead: its levels are parts of indices that
+// stay whole, and nothing beyond an extent is looked up.
 #pragma once
 
 #include <cstdint>
@@ -78,6 +84,7 @@ struct ExposedTensor {
   bool placed = false;
   /// Dense operands: elements beyond the extents are never read, as the other factor is placed, and so are none around them.
   bool inside = false;
+  bool located = false;  ///< operands: `parts` are of whole indices, which others walk
   bool asked = false;  ///< of results: for a plain format, which one at the positions of an operand has too
   bool operator==(const ExposedTensor&) const = default;
 };
@@ -95,7 +102,7 @@ struct Exposure {
   std::vector<ExposedTensor> tensors;  ///< by TensorId, which both networks share
   /// Operands whose values have to be finite: blocks reach beyond an extent, and what stands there is multiplied with them.
   std::set<TensorId> finite;
-  /// "i = 3*i_0 + i_1", of every index that is cut or replaced.
+  /// "i = 3*i_0 + i_1", of every index that is cut or replaced; "B located at (i/4, i%4)".
   std::vector<std::string> definitions;
   /// Results have to be dense: there are places where others have entries that the tensor has none for.
   bool dense_results = false;
@@ -112,8 +119,14 @@ enum class Exposing : std::uint8_t {
   none,          ///< all through plain copies
 };
 
-/// Nothing where no tensor has a layout. `stored`: one per tensor. Pure.
-std::optional<Exposure> exposed(const Network& network, const std::vector<StoredAs>& stored, Exposing exposing = Exposing::all);
+/// Nothing where no tensor has a layout. `stored`: one per tensor. `located`: of the operands that may_be_located(), those to be located
+/// through their layouts; others that would cut an index of theirs are read through plain copies. Pure.
+std::optional<Exposure> exposed(const Network& network, const std::vector<StoredAs>& stored, Exposing exposing = Exposing::all,
+                                const std::set<TensorId>& located = {});
+
+/// Operands whose levels are quotients and remainders of their modes, in products with another sparse factor over one of their indices
+/// that is not cut as they would have it: reading them otherwise than by cutting may pay.
+std::set<TensorId> may_be_located(const Network& network, const std::vector<StoredAs>& stored);
 
 /// The level of slots that is one compressed level with the singleton below: of (i:d, *:d, j:q) the second.
 std::optional<std::uint32_t> slots_of_fibers(const Layout& layout);

@@ -42,7 +42,10 @@ Expected<void> check_access(const Network& network, const TensorAccess& access) 
                                      network.indices.size(), tensor.name));
     }
     const Index& index = network.indices[access.indices[mode]];
-    if (index.extent != tensor.extents[mode]) {
+    const IndexPart part = tensor.is_located(mode) ? tensor.parts[mode] : IndexPart{};
+    if (part.divisor == 0 || (tensor.is_result && !part.is_whole()))
+      return input_error(fmt::format("network: mode {} of {} is no part of an index", mode, tensor.name));
+    if (part.extent(index.extent) != tensor.extents[mode]) {
       return input_error(fmt::format("network: index {} is {} but mode {} of {} is {}", index.name, index.extent, mode,
                                      tensor.name, tensor.extents[mode]));
     }
@@ -94,9 +97,15 @@ Expected<void> check_term(const Network& network, const Term& term, const Tensor
 }
 
 std::string print_access(const Network& network, const TensorAccess& access) {
-  std::vector<std::string_view> indices;
-  for (const IndexId index : access.indices) indices.push_back(network.indices[index].name);
-  return fmt::format("{}({})", network.tensors[access.tensor].name, fmt::join(indices, ","));
+  const TensorDeclaration& tensor = network.tensors[access.tensor];
+  std::vector<std::string> indices;
+  for (std::size_t mode = 0; mode < access.indices.size(); ++mode) {
+    std::string& index = indices.emplace_back(network.indices[access.indices[mode]].name);
+    if (!tensor.is_located(mode)) continue;
+    if (tensor.parts[mode].divisor != 1) index += fmt::format("/{}", tensor.parts[mode].divisor);
+    if (tensor.parts[mode].modulus != 0) index += fmt::format("%{}", tensor.parts[mode].modulus);
+  }
+  return fmt::format("{}({})", tensor.name, fmt::join(indices, ","));
 }
 
 std::string print_number(double value) {

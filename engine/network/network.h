@@ -20,13 +20,30 @@ struct Index {
   bool operator==(const Index&) const = default;
 };
 
-/// A named tensor: an operand, or the result of an assignment.
+/// What a mode holds of the index of an access: index / divisor % modulus.
+struct IndexPart {
+  std::uint64_t divisor = 1;
+  std::uint64_t modulus = 0;  ///< 0: no remainder is taken
+  bool operator==(const IndexPart&) const = default;
+
+  bool is_whole() const { return divisor == 1 && modulus == 0; }
+  std::uint64_t extent(std::uint64_t of_index) const {
+    const std::uint64_t quotients = of_index / divisor + (of_index % divisor != 0 ? 1 : 0);
+    return modulus == 0 || quotients < modulus ? quotients : modulus;
+  }
+};
+
+/// A named tensor: an operand, or the result of an assignment. One with parts is located through its layout, under loops over the
+/// indices that it has parts of: B(i/4,j/4,i%4,j%4) is accessed as B(i,j,i,j).
 struct TensorDeclaration {
   std::string name;
   std::vector<std::uint64_t> extents;  ///< by mode
   Scalar scalar = Scalar::f64;
   bool is_result = false;
+  std::vector<IndexPart> parts = {};  ///< of an operand, by mode; empty: whole indices
   bool operator==(const TensorDeclaration&) const = default;
+
+  bool is_located(std::size_t mode) const { return mode < parts.size() && !parts[mode].is_whole(); }
 };
 
 /// A tensor with the index of each of its modes. An index may repeat (a diagonal) except in a result.

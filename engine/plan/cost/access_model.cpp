@@ -33,19 +33,24 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ScheduledTensor& t
       chained_(path.chained) {
   scalar_bytes_ = weft::scalar_bytes(tensor.format.scalar);
   indices_ = index_set(access.indices);
-  for (const IndexId index : access.indices) {
+  const TensorDeclaration* const parts =
+      tensor.role == TensorRole::operand && !network.tensors[tensor.tensor].parts.empty() ? &network.tensors[tensor.tensor] : nullptr;
+  located_ = parts != nullptr;
+  for (std::size_t mode = 0; mode < access.indices.size(); ++mode) {
+    const IndexId index = access.indices[mode];
     mode_index_.push_back(index);
-    mode_extent_.push_back(static_cast<double>(network.indices[index].extent));
+    mode_extent_.push_back(static_cast<double>(parts != nullptr ? parts->extents[mode] : network.indices[index].extent));
   }
   const bool transposed = path.way == AccessPath::Way::transposed;
   for (std::size_t level = 0; level < tensor.format.order(); ++level) {
     const std::uint32_t mode = tensor.format.mode_order[level];
     if (transposed && mode == path.last) continue;
-    levels_.push_back({access.indices[mode], mode, tensor.format.levels[level].kind, mode_extent_[mode]});
+    levels_.push_back({access.indices[mode], mode, tensor.format.levels[level].kind, mode_extent_[mode],
+                       parts != nullptr && parts->is_located(mode)});
   }
   if (transposed) levels_.push_back({access.indices[path.last], path.last, LevelKind::dense, mode_extent_[path.last]});
   contiguous_ = tensor.role == TensorRole::intermediate ? indices_
-                : levels_.empty()                       ? 0
+                : levels_.empty() || levels_.back().located ? 0
                                                         : one_index(levels_.back().index);
   intermediate_ = tensor.role == TensorRole::intermediate;
   sparse_ = tensor.role == TensorRole::operand && has_sparse_level(tensor.format);
@@ -101,9 +106,9 @@ BoundState AccessModel::bound(IndexSet indices) const {
 // Distances between rows, taken modulo the way, generate the multiples of the largest power of two that divides all of
 // them: the block begins a row at one of these places only, and covers a row's length from each.
 IndexSet AccessModel::dense_below() const {
-  if (!sparse_) return indices_;
+  if (!sparse_ && !located_) return indices_;
   IndexSet block = 0;
-  if (follows_) return block;
+  if (follows_ || located_) return block;
   for (std::size_t level = levels_.size(); level > 0 && weft::is_dense(levels_[level - 1].kind); --level) {
     block |= one_index(levels_[level - 1].index);
   }
@@ -117,7 +122,7 @@ bool AccessModel::has_one_entry(std::size_t level) const {
 IndexSet AccessModel::one_entry() const {
   IndexSet found = 0;
   for (std::size_t level = 0; sparse_ && !follows_ && level < levels_.size(); ++level) {
-    if (has_one_entry(level)) found |= one_index(levels_[level].index);
+    if (has_one_entry(level) && !levels_[level].located) found |= one_index(levels_[level].index);
   }
   return found;
 }
@@ -151,6 +156,7 @@ double AccessModel::reached_share(IndexSet block, std::uint64_t way_bytes, doubl
 }
 
 bool AccessModel::adjacent(IndexId index, IndexSet block) const {
+  if (located_) return false;
   // Of an intermediate, what sparse operands filter is outside.
   if (intermediate_) return contains(contiguous_, index) || (contiguous_ & ~block) == 0;
   IndexSet below = 0;
@@ -234,13 +240,13 @@ bool AccessModel::is_sparse_at(BoundState state) const {
 }
 
 double AccessModel::largest_share(IndexId root) const {
-  if (follows_ || converted_ || !sparse_ || levels_.size() < 2 || levels_[0].index != root) return 0;
+  if (follows_ || converted_ || !sparse_ || levels_.size() < 2 || levels_[0].index != root || levels_[0].located) return 0;
   const double below = positions_by_level_[2];
   return below > 0 ? static_cast<double>(statistics_->fibers(1).maximum) / below : 0;
 }
 
 bool AccessModel::shares_slices(IndexId root) const {
-  if (levels_.size() < 2 || levels_[0].index != root) return false;
+  if (levels_.size() < 2 || levels_[0].index != root || levels_[0].located) return false;
   std::size_t level = 1;
   while (level + 1 < levels_.size() && weft::is_dense(levels_[level].kind)) ++level;
   return begins_chain(levels_[0].kind) || (is_packed(levels_[level].kind) && !has_lengths(levels_[level].kind));
@@ -249,7 +255,7 @@ bool AccessModel::shares_slices(IndexId root) const {
 bool AccessModel::begins_walk(BoundState state) const {
   if (follows_) return chained_ && state != 0 && (state & (state - 1)) == 0;
   // From the first level of the chain on whose runs are short, as lower/flat_walks.cpp has it.
-  return has_runs(state) && has_short_runs(state + 1) && (begins_chain(levels_[state].kind) || !has_short_runs(state));
+  return !located_ && has_runs(state) && has_short_runs(state + 1) && (begins_chain(levels_[state].kind) || !has_short_runs(state));
 }
 
 std::size_t AccessModel::walked(BoundState state) const {

@@ -28,6 +28,7 @@ struct LevelStep {
   bool one_entry = false;  ///< a singleton below a level of another kind: each of its positions has one, over which there is no loop
   bool of_runs = false;    ///< a level of a chain above its last: its coordinates are runs of equal ones, whose ends are looked for
   bool adjacent = false;   ///< the coordinates of a fiber follow each other
+  bool located = false;    ///< at a part of the loop's index
 
   /// A coordinate is found without a search.
   bool is_table() const { return sparse && has_gaps(kind); }
@@ -88,7 +89,7 @@ class AccessModel {
   /// Whether threads may share one coordinate of the first level: the entries below are side by side.
   bool shares_slices(IndexId root) const;
   /// Whether each coordinate of the index has a row, or block, of its own.
-  bool has_rows(IndexId index) const { return follows_ || (!levels_.empty() && levels_[0].index == index); }
+  bool has_rows(IndexId index) const { return follows_ || (!levels_.empty() && levels_[0].index == index && !levels_[0].located); }
   /// Whether what lies below a position is so little that a processor which went over it a moment ago foresees where its
   /// fibers end.
   bool is_remembered(BoundState state) const { return entries() <= most_remembered * std::max(1.0, positions(state)); }
@@ -129,6 +130,7 @@ class AccessModel {
     std::uint32_t mode = 0;
     LevelKind kind = LevelKind::dense;
     double extent = 0;
+    bool located = false;  ///< at a part of its index
   };
   static constexpr std::size_t usual_order = 6;
 
@@ -143,6 +145,7 @@ class AccessModel {
   IndexSet indices_ = 0;
   bool intermediate_ = false;
   bool sparse_ = false;
+  bool located_ = false;  // through its layout
   bool follows_ = false;  // the loops
   double fill_limit_ = 1;
   bool converted_ = false;
@@ -164,8 +167,9 @@ void AccessModel::for_each_step(BoundState from, BoundState to, const Visit& vis
   if (!follows_) {
     for (BoundState level = from; level < to; ++level) {
       const LevelKind kind = levels_[level].kind;
-      visit(LevelStep{ratio(level + 1, level), sparse_ && is_sparse(kind), level == from, level + 1, kind, has_one_entry(level),
-                      has_runs(level), adjacent_ && level + 1 == levels_.size()});
+      const bool located = levels_[level].located;
+      visit(LevelStep{ratio(level + 1, level), sparse_ && is_sparse(kind), level == from && !located, level + 1, kind, has_one_entry(level),
+                      has_runs(level), adjacent_ && level + 1 == levels_.size(), located});
     }
     return;
   }

@@ -354,7 +354,7 @@ AdvancedAccess StatementModels::advance(std::uint32_t number, std::size_t factor
   BoundState first = outer;
   access.for_each_step(outer, inner, [&](const LevelStep& step) {
     if (step.direct) first = step.state;
-    made.vector = made.vector && !step.sparse;
+    made.vector = made.vector && !step.sparse && !step.located;
     if (!step.sparse) {
       one.tables += 1;
     } else if (step.direct) {

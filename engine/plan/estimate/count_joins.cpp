@@ -5,6 +5,7 @@
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <unordered_set>
 
 #include "engine/plan/estimate/quantise.h"
@@ -98,6 +99,7 @@ class Walk {
 
 struct JoinCounter::State {
   std::map<IndexId, double> extents;
+  std::set<std::size_t> located;  // bits of modes that hold parts of indices
   std::vector<Occurrence> known;
   std::map<TensorId, const Tensor*> operands;
   std::map<TensorId, Statistics> statistics;
@@ -262,6 +264,10 @@ JoinCounter::JoinCounter(const Network& network, const std::vector<OperandFacts>
   state_->known = occurrences(network, facts);
   for (const Occurrence& occurrence : state_->known) {
     for (std::size_t mode = 0; mode < occurrence.indices.size(); ++mode) {
+      if (network.tensors[occurrence.tensor].is_located(mode)) {
+        state_->located.insert(occurrence.first_bit + mode);
+        continue;
+      }
       state_->extents[occurrence.indices[mode]] = static_cast<double>(network.tensors[occurrence.tensor].extents[mode]);
     }
   }
@@ -316,8 +322,8 @@ Expected<double> JoinCounter::ratio(JoinSet join) {
     IndexSet seen = 0;
     for (std::size_t mode = 0; mode < occurrence.indices.size(); ++mode) {
       if ((join >> (occurrence.first_bit + mode) & 1) == 0) continue;
-      // A diagonal is not counted: its second mode selects entries before anything is joined.
-      if (contains(seen, occurrence.indices[mode])) return 1;
+      // A diagonal is not counted: its second mode selects entries before anything is joined. Nor are parts of coordinates.
+      if (contains(seen, occurrence.indices[mode]) || state_->located.contains(occurrence.first_bit + mode)) return 1;
       seen |= one_index(occurrence.indices[mode]);
       member.modes.push_back(mode);
       modes |= ModeSet{1} << mode;

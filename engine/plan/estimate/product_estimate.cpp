@@ -20,7 +20,8 @@ ProductEstimate::ProductEstimate(const Network& network, const std::vector<Opera
     all_ |= index_set(factor.indices);
     const OperandFacts& facts = facts_of(operands, factor.tensor);
     if (!has_sparse_level(facts.format)) continue;
-    factors_.push_back({factor.indices, &facts.statistics});
+    Factor& added = factors_.emplace_back(factor.indices, &facts.statistics);
+    for (const std::uint64_t extent : network.tensors[factor.tensor].extents) added.extents.push_back(static_cast<double>(extent));
     restricted_ |= index_set(factor.indices);
   }
   everything_ = let_through(all_);
@@ -40,7 +41,7 @@ double ProductEstimate::let_through(IndexSet indices) const {
     for (std::size_t mode = 0; mode < factor.indices.size(); ++mode) {
       if (!contains(indices, factor.indices[mode])) continue;
       modes |= ModeSet{1} << mode;
-      product *= extents_[factor.indices[mode]];
+      product *= factor.extents[mode];
     }
     if (product <= 0) return 0;
     let_through *= std::min(1.0, (modes == 0 ? (factor.statistics->nnz() > 0 ? 1.0 : 0.0) : factor.statistics->distinct(modes)) / product);

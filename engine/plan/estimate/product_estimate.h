@@ -40,6 +40,7 @@ class ProductEstimate {
   struct Factor {
     std::vector<IndexId> indices;  // by mode
     const Statistics* statistics = nullptr;
+    std::vector<double> extents = {};  // by mode
   };
   double combinations(IndexSet indices) const;
   double let_through(IndexSet indices) const;

@@ -110,7 +110,7 @@ class Explainer {
       }
       for (const ScheduledAccess& factor : statement.factors) {
         const Format& format = schedule_.tensors[factor.tensor].format;
-        const std::vector<BoundLevel> bound = bind_levels(factor.indices, format, statement.loops);
+        const std::vector<BoundLevel> bound = bind_levels(factor.indices, format, statement.loops, schedule_.tensors[factor.tensor].located);
         for (std::size_t level = 0; level < bound.size(); ++level) {
           if (bound[level].loop != depth || !is_sparse(format.levels[level].kind)) continue;
           (bound[level].direct ? drive : search).push_back(label(schedule_, factor.tensor));
@@ -182,6 +182,7 @@ class Explainer {
   }
 
   std::string kept_reason(const ScheduledTensor& tensor, const OperandFacts& facts, std::uint32_t number) const {
+    if (tensor.located != 0) return "kept: located through its layout";
     if (facts.pinned) return "kept: pinned";
     if (!has_sparse_level(tensor.format)) return "kept: dense, so any loop order reaches its entries directly";
     for (const ScheduledStatement& statement : schedule_.statements) {
@@ -189,7 +190,7 @@ class Explainer {
         if (factor.tensor != number) continue;
         std::vector<std::string> levels;
         bool late = false;
-        const std::vector<BoundLevel> bound = bind_levels(factor.indices, tensor.format, statement.loops);
+        const std::vector<BoundLevel> bound = bind_levels(factor.indices, tensor.format, statement.loops, tensor.located);
         for (std::size_t level = 0; level < bound.size(); ++level) {
           levels.push_back(network_.indices[factor.indices[tensor.format.mode_order[level]]].name);
           late = late || (!bound[level].direct && is_sparse(tensor.format.levels[level].kind));

@@ -8,7 +8,7 @@
 namespace weft {
 
 std::vector<BoundLevel> bind_levels(const std::vector<IndexId>& indices, const Format& format,
-                                    const std::vector<IndexId>& loops) {
+                                    const std::vector<IndexId>& loops, std::uint64_t located) {
   std::vector<BoundLevel> bound;
   bound.reserve(format.order());
   std::size_t depth = 0;
@@ -20,11 +20,18 @@ std::vector<BoundLevel> bind_levels(const std::vector<IndexId>& indices, const F
       depth = own;
       driven = false;
     }
-    const bool direct = own == depth && !driven;
-    driven = driven || direct;
+    const bool direct = own == depth && !driven && (located >> format.mode_order[level] & 1) == 0;
+    driven = driven || own == depth;
     bound.push_back({depth, direct});
   }
   return bound;
+}
+
+std::uint64_t located_modes(const TensorDeclaration& tensor) {
+  std::uint64_t located = 0;
+  for (std::size_t mode = 0; mode < tensor.parts.size(); ++mode)
+    if (tensor.is_located(mode)) located |= std::uint64_t{1} << mode;
+  return located;
 }
 
 std::vector<SparseLevel> sparse_levels(const Schedule& schedule, const ScheduledStatement& statement, std::size_t loop) {
@@ -33,7 +40,7 @@ std::vector<SparseLevel> sparse_levels(const Schedule& schedule, const Scheduled
     const ScheduledAccess& access = statement.factors[factor];
     const Format& format = schedule.tensors[access.tensor].format;
     if (!has_sparse_level(format)) continue;
-    const std::vector<BoundLevel> bound = bind_levels(access.indices, format, statement.loops);
+    const std::vector<BoundLevel> bound = bind_levels(access.indices, format, statement.loops, schedule.tensors[access.tensor].located);
     for (std::uint32_t level = 0; level < bound.size(); ++level) {
       const LevelKind kind = format.levels[level].kind;
       if (bound[level].loop == loop && is_sparse(kind)) found.push_back({factor, level, kind, bound[level].direct});
@@ -46,12 +53,26 @@ bool filters(const Schedule& schedule, const ScheduledStatement& statement, std:
   return !sparse_levels(schedule, statement, loop).empty();
 }
 
+namespace {
+
+/// Whether a mode of the access holds a part of the index: neighbours at that are no neighbours there.
+bool is_located(const Schedule& schedule, const ScheduledAccess& access, IndexId index) {
+  const std::uint64_t located = schedule.tensors[access.tensor].located;
+  for (std::size_t mode = 0; located != 0 && mode < access.indices.size(); ++mode)
+    if (access.indices[mode] == index && (located >> mode & 1) != 0) return true;
+  return false;
+}
+
+}  // namespace
+
 bool may_be_vector(const Schedule& schedule, std::size_t number, const PlanOptions& options) {
   const ScheduledStatement& statement = schedule.statements[number];
   const std::size_t depth = statement.loops.size();
   if (depth == 0 || statement.fused == depth) return false;
   if (number + 1 < schedule.statements.size() && schedule.statements[number + 1].fused >= depth) return false;
   if (filters(schedule, statement, depth - 1)) return false;
+  const auto located = [&](const ScheduledAccess& factor) { return is_located(schedule, factor, statement.loops.back()); };
+  if (std::ranges::any_of(statement.factors, located)) return false;
   const std::vector<IndexId>& target = statement.target.indices;
   const ScheduledTensor& written = schedule.tensors[statement.target.tensor];
   for (std::size_t level = 0; !written.like && level < appended_levels(written.format.levels); ++level) {

@@ -129,6 +129,7 @@ class ScheduleParser {
     auto format = parse_format_words(line, declared->extents.size());
     if (!format) return std::unexpected(format.error());
     tensor.format = std::move(*format);
+    tensor.located = located_modes(*declared);
     tensor.opened = role == TensorRole::operand && line.take_word("opened");
     tensor.converted = tensor.opened || (role == TensorRole::operand && line.take_word("converted"));
     if (role == TensorRole::result) {

@@ -59,6 +59,8 @@ struct ScheduledTensor {
   std::optional<Format> delivered = {};
   /// A result whose positions are those of an operand (position in Schedule::tensors, same modes): pos and crd shared.
   std::optional<std::uint32_t> like = {};
+  /// Of an operand, bit m mode m: what the index of an access gives is looked up there, and never drives (TensorDeclaration::parts).
+  std::uint64_t located = 0;
   bool operator==(const ScheduledTensor&) const = default;
 };
 

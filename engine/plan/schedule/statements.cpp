@@ -181,6 +181,7 @@ Schedule statements_of(const Network& network, const ContractionTree& tree, cons
     const OperandFacts& facts = facts_of(operands, factor.tensor);
     schedule.tensors.push_back(
         {network.tensors[factor.tensor].name, TensorRole::operand, factor.tensor, {}, facts.format, false});
+    schedule.tensors.back().located = located_modes(network.tensors[factor.tensor]);
     scalar = wider(scalar, facts.format.scalar);
   }
   std::vector<ScheduledAccess> access_of(tree.nodes.size());

@@ -89,6 +89,7 @@ TEST_CASE("layouts change no result") {
   const Runs drawn = runs(is_sanitized() ? 60 : 500);
   std::size_t over_levels = 0;
   std::size_t over_sums = 0;
+  std::size_t located = 0;
   for (std::uint64_t seed = drawn.first; seed < drawn.first + drawn.count; ++seed) {
     Dice dice(seed);
     RandomNetwork random =
@@ -141,6 +142,7 @@ TEST_CASE("layouts change no result") {
     const auto kernel = engine->compile(random.expression, tensors, options);
     REQUIRE_MESSAGE(kernel, (kernel ? "" : kernel.error().message));
     const std::string& explained = kernel->report().explanation;
+    located += explained.find(" located at (") != std::string::npos;
     over_levels += explained.find("planned over the levels") != std::string::npos;
     for (const RandomOperand& operand : random.operands) over_sums += explained.find(" = " + operand.name + "_") != std::string::npos;
     Bindings bindings;
@@ -160,7 +162,8 @@ TEST_CASE("layouts change no result") {
     if (results || (results.error().message.find("order") == std::string::npos && !has_no_room(results.error())))
       CHECK(defect(results, expected_result(random), wanted) == "");
   }
-  MESSAGE(over_levels << " networks planned over the levels of layouts, " << over_sums << " with modes that are sums of these");
+  MESSAGE(over_levels << " networks planned over the levels of layouts, " << over_sums << " with modes that are sums of these, "
+                      << located << " with operands located through their layouts");
   if (drawn.count >= 60) CHECK(over_levels > drawn.count / 8);
 }
 
