@@ -43,8 +43,11 @@ Expected<std::vector<double>> nonzeros(const Tensor& tensor, const Resources& re
 
 }  // namespace
 
-Expected<void> measure_products(const Engine& engine, const std::vector<std::string>& filters) {
-  if (!wanted("products", filters)) return {};
+namespace {
+
+/// Every pair of layouts of two matrices in a product, which all mean the same.
+Expected<void> measure_pairs(const Engine& engine, const std::string& expression, const std::string& result,
+                             const std::string& result_format) {
   const Resources& resources = engine.options().resources;
   constexpr std::uint64_t extent = 512;
   constexpr std::uint64_t entries = extent * extent / 10;
@@ -52,7 +55,9 @@ Expected<void> measure_products(const Engine& engine, const std::vector<std::str
   const auto b = random_sparse({{extent, extent}, entries, 1, 12}, resources);
   if (!a) return std::unexpected(a.error());
   if (!b) return std::unexpected(b.error());
-  std::string line = fmt::format("\n{:<22}", "C(i,k) = A(i,j) * B(j,k)");
+  const auto x = random_dense({extent}, 13, resources);
+  if (!x) return std::unexpected(x.error());
+  std::string line = fmt::format("\n{:<24}", expression);
   for (const std::string& layout : matrix_layouts) line += fmt::format(" {:>10.10}", layout);
   fmt::print("{}\n", line);
   std::vector<double> expected;
@@ -66,8 +71,9 @@ Expected<void> measure_products(const Engine& engine, const std::vector<std::str
         operands[name] = std::move(*stored);
       }
       const CompileOptions options =
-          in_layouts({{"A", operands.at("A").format()}, {"B", operands.at("B").format()}, {"C", *parse_format("dd")}});
-      auto made = again(engine, "C(i,k) = A(i,j) * B(j,k)", operands, options);
+          in_layouts({{"A", operands.at("A").format()}, {"B", operands.at("B").format()}, {result, *parse_format(result_format)}});
+      if (expression.find("x(") != std::string::npos) operands["x"] = *x;
+      auto made = again(engine, expression, operands, options);
       if (!made) return std::unexpected(made.error());
       if (expected.empty()) expected = (*made)->values();
       if ((*made)->values() != expected) return internal_error(fmt::format("A as {} times B as {} is wrong", rows, columns));
@@ -81,6 +87,14 @@ Expected<void> measure_products(const Engine& engine, const std::vector<std::str
     std::fflush(stdout);
   }
   return {};
+}
+
+}  // namespace
+
+Expected<void> measure_products(const Engine& engine, const std::vector<std::string>& filters) {
+  if (!wanted("products", filters)) return {};
+  if (auto done = measure_pairs(engine, "C(i,k) = A(i,j) * B(j,k)", "C", "dd"); !done) return done;
+  return measure_pairs(engine, "y(i) = A(i,j) * B(i,j) * x(j)", "y", "d");
 }
 
 Expected<void> measure_tensors(const Engine& engine, Data& data, const std::vector<std::string>& filters) {

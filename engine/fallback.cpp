@@ -2,12 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "engine/assumptions.h"
 #include "engine/exposed.h"
 #include "engine/network/extents.h"
 #include "engine/plan/search/finiteness.h"
 #include "engine/trace.h"
 #include "runtime/layouts.h"
+#include "runtime/tensor_facts.h"
 
 namespace weft {
 
@@ -72,9 +75,10 @@ Expected<CompiledNetwork> Fallback::operator()(const Network& network, const std
   return pipeline_.compile(network, *another, known, count_, wanted);
 }
 
-PlainFallback::PlainFallback(Pipeline pipeline, Network given, PlanOptions planned, CompileFor made_for, bool count)
+PlainFallback::PlainFallback(Pipeline pipeline, Network given, bool by_choice, PlanOptions planned, CompileFor made_for, bool count)
     : pipeline_(std::move(pipeline)),
       given_(std::move(given)),
+      by_choice_(by_choice),
       planned_(std::move(planned)),
       made_for_(std::move(made_for)),
       count_(count) {
@@ -92,7 +96,20 @@ Expected<CompiledNetwork> PlainFallback::operator()(const std::map<std::string, 
   if (!network) return std::unexpected(network.error());
   std::map<std::string, const Tensor*> stored;
   for (const auto& [name, tensor] : operands) stored.emplace(name, &tensor);
-  const auto exposure = exposed(*network, stored_as(*network, stored, planned_), Exposing::none);
+  const auto is_finite = [&](TensorId tensor) {
+    const std::string& name = network->tensors[tensor].name;
+    const auto operand = operands.find(name);
+    return made_for_.assume_finite.contains(name) ||
+           (operand != operands.end() && finite_values(operand->second, options.resources.threads));
+  };
+  std::optional<Exposure> exposure;
+  // What was chosen for its price and rests on finite values was cut before.
+  for (const Exposing exposing : {Exposing::all, Exposing::whole_blocks, Exposing::none}) {
+    if (!by_choice_ && exposing != Exposing::none) continue;
+    exposure = exposed(*network, stored_as(*network, stored, planned_), exposing);
+    if (!exposure || std::ranges::all_of(exposure->finite, is_finite)) break;
+  }
+  std::map<std::string, bool> pinned;
   std::map<std::string, Tensor> plain;
   for (TensorId tensor = 0; tensor < network->tensors.size(); ++tensor) {
     const std::string& name = network->tensors[tensor].name;
@@ -101,16 +118,19 @@ Expected<CompiledNetwork> PlainFallback::operator()(const std::map<std::string, 
     auto read = exposure ? read_operand(*exposure, tensor, given->second, false, options.resources)
                          : Expected<ReadOperand>(ReadOperand{given->second, given->second, true, LayoutOrigin::given});
     if (!read) return std::unexpected(read.error());
+    if (exposure && (exposure->tensors[tensor].placed || exposure->tensors[tensor].inside)) pinned[name] = true;
     plain.emplace(name, std::move(read->tensor));
   }
-  std::vector<OperandFacts> known = vouched_for(pipeline_.facts(*network, plain, {}), *network, made_for_.assume_finite);
+  if (exposure && by_choice_) *network = exposure->network;
+  std::vector<OperandFacts> known = vouched_for(pipeline_.facts(*network, plain, pinned), *network, made_for_.assume_finite);
   CompileFor wanted = made_for_;
   wanted.planned = exposure ? in_exposed_formats(planned_, *exposure) : planned_;
   const auto plan = plan_by_need(known, *network, wanted.planned.machine, [&] { return pipeline_.plan(*network, known, wanted.planned); });
   if (!plan) return std::unexpected(plan.error());
   if (options.trace) {
-    options.trace(fmt::format("{} # bind: {}; a kernel over plain copies takes the place",
-                              command_line(*network, known, plan->schedule, options), why));
+    options.trace(fmt::format("{} # bind: {}; {} takes the place",
+                              command_line(*network, known, plan->schedule, options), why,
+                              by_choice_ ? "another kernel" : "a kernel over plain copies"));
   }
   auto compiled = pipeline_.compile(*network, *plan, known, count_, wanted);
   if (!compiled || !exposure) return compiled;

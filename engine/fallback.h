@@ -37,13 +37,15 @@ class Fallback {
 class PlainFallback {
  public:
   /// `planned`: with the formats of results as they were asked for. `count`: its loops are counted.
-  PlainFallback(Pipeline pipeline, Network given, PlanOptions planned, CompileFor made_for, bool count);
+  /// `by_choice`: what the kernel reads otherwise for its price (Exposure) is cut again, where values allow it.
+  PlainFallback(Pipeline pipeline, Network given, bool by_choice, PlanOptions planned, CompileFor made_for, bool count);
   /// `why` is traced. Errors as of laid_out(), Pipeline::plan and compile.
   Expected<CompiledNetwork> operator()(const std::map<std::string, Tensor>& operands, const std::string& why) const;
 
  private:
   Pipeline pipeline_;
   Network given_;
+  bool by_choice_;
   PlanOptions planned_;
   CompileFor made_for_;
   bool count_;

@@ -180,9 +180,9 @@ std::optional<SliceCut> slice_cut(const loop::Program& program, loop::StorageId 
   if (!linearity.holds()) return std::nullopt;
   const std::vector<BoundLevel>& bound = linearity.levels();
   const std::vector<Level>& levels = program.storages[walked].levels;
-  if (bound.size() != levels.size() || bound[0].loop != root || !is_ordered(levels[0].kind) || has_lengths(levels[0].kind) ||
-      levels[0].strided)
-    return std::nullopt;
+  // A slice at a part of the root's coordinate belongs to several of these.
+  if (bound.size() != levels.size() || bound[0].loop != root || indices[0] != root->index) return std::nullopt;
+  if (!is_ordered(levels[0].kind) || has_lengths(levels[0].kind) || levels[0].strided) return std::nullopt;
   std::optional<std::uint32_t> found;
   for (std::uint32_t level = 0; level < levels.size(); ++level) {
     const LevelKind kind = levels[level].kind;

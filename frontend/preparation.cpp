@@ -243,6 +243,17 @@ class Preparation {
     });
   }
 
+  /// From what is asked for down to what never rests on finite values.
+  std::vector<std::pair<Exposing, std::set<TensorId>>> exposings() const {
+    std::vector<std::pair<Exposing, std::set<TensorId>>> tried;
+    if (exposing_ == Exposing::copies) tried.emplace_back(Exposing::copies, std::set<TensorId>());
+    for (const Exposing exposing : {Exposing::all, Exposing::whole_blocks})
+      if (!located_.empty()) tried.emplace_back(exposing, located_);
+    for (const Exposing exposing : {Exposing::all, Exposing::whole_blocks, Exposing::none})
+      if (exposing >= exposing_ || exposing_ == Exposing::copies) tried.emplace_back(exposing, std::set<TensorId>());
+    return tried;
+  }
+
   /// Where tensors stand in layouts, the network over their levels, which is planned and compiled instead.
   Expected<void> expose(Network& network, PlanOptions& plan_options) {
     if (saved_levels() != nullptr) return expose_saved(network, plan_options);
@@ -258,9 +269,7 @@ class Preparation {
     std::optional<Exposure> exposure;
     SavedLevels& levels = prepared_.levels.emplace();
     may_be_located_ = weft::may_be_located(network, stored);
-    for (const Exposing exposing : {Exposing::all, Exposing::whole_blocks, Exposing::none}) {
-      if (exposing < exposing_) continue;
-      const std::set<TensorId> located = exposing == Exposing::none ? std::set<TensorId>() : located_;
+    for (const auto& [exposing, located] : exposings()) {
       exposure = exposed(network, stored, exposing, located);
       levels.exposing = exposing;
       levels.located.clear();
@@ -648,7 +657,7 @@ class Preparation {
                        : pipeline_.compile(prepared_.network, prepared_.plan, prepared_.facts, false, wanted);
     if (!code) return std::unexpected(code.error());
     if (prepared_.exposure) {
-      prepared_.plain = PlainFallback(pipeline_, given_, asked_, wanted, false);
+      prepared_.plain = PlainFallback(pipeline_, given_, prepared_.exposure->by_choice, asked_, wanted, false);
       code = code->over(prepared_.exposure, prepared_.plain);
     }
     const CompiledNetwork& kernel = prepared_.code.emplace(std::move(*code));
@@ -739,33 +748,48 @@ struct OtherReading {
   std::string reason;
 };
 
+/// "B is located through its layout", "A and B are read through plain copies".
+std::string reading_text(const std::vector<TensorDeclaration>& tensors, const std::set<TensorId>& operands, bool located) {
+  std::string names;
+  for (const TensorId tensor : operands) names += (names.empty() ? "" : " and ") + tensors[tensor].name;
+  const bool one = operands.size() == 1;
+  if (located) return fmt::format("{} {}", names, one ? "is located through its layout" : "are located through their layouts");
+  return fmt::format("{} {}", names, one ? "is read through a plain copy" : "are read through plain copies");
+}
+
 /// Blocked operands beside others: each, or all, located through their layouts, or all read through plain copies, where that is cheaper
 /// by a twentieth. `plan`: makes the plan.
 Expected<OtherReading> other_reading(
-    const Preparation& as_asked, const EvaluateOptions& options,
+    const Preparation& as_asked, const NamedFacts& operands, const EvaluateOptions& options, const Machine& machine,
     const std::function<Expected<std::unique_ptr<Preparation>>(Exposing, const std::set<TensorId>&)>& plan) {
   constexpr double worth_changing = 0.95;  // of the predicted time
   const std::set<TensorId>& blocked = as_asked.may_be_located();
-  if (blocked.empty() || !options.schedule.empty() || options.prove || !options.objective.empty()) return OtherReading{};
+  const bool by_time = options.objective.empty() || options.objective == "time";
+  if (blocked.empty() || !options.schedule.empty() || options.prove || !by_time) return OtherReading{};
   const std::vector<TensorDeclaration>& tensors = as_asked.prepared().exposure->given.tensors;
-  std::vector<std::set<TensorId>> located;
-  for (const TensorId tensor : blocked) located.push_back({tensor});
-  if (blocked.size() > 1) located.push_back(blocked);
-  located.emplace_back();
+  std::vector<std::set<TensorId>> readings;
+  for (const TensorId tensor : blocked) readings.push_back({tensor});
+  if (blocked.size() > 1) readings.push_back(blocked);
+  readings.emplace_back();  // plain copies
+  double copies_ns = 0;
+  for (const TensorId tensor : blocked) {
+    const auto operand = operands.find(tensors[tensor].name);
+    if (operand != operands.end() && operand->second.stored != nullptr)
+      copies_ns += machine.convert_entry * static_cast<double>(operand->second.stored->nnz()) / options.calls;
+  }
   const double asked_ns = as_asked.predicted_ns();
   OtherReading best;
   double best_ns = worth_changing * asked_ns;
-  for (const std::set<TensorId>& each : located) {
-    auto one = plan(each.empty() ? Exposing::none : Exposing::all, each);
+  for (const std::set<TensorId>& located : readings) {
+    if (located.empty() && copies_ns >= best_ns) continue;
+    auto one = plan(located.empty() ? Exposing::copies : Exposing::all, located);
     if (!one && one.error().kind == ErrorKind::resource) continue;
     if (!one) return std::unexpected(one.error());
     const double ns = (*one)->predicted_ns();
     if (ns >= best_ns) continue;
-    std::string names;
-    for (const TensorId tensor : each.empty() ? blocked : each) names += (names.empty() ? "" : " and ") + tensors[tensor].name;
     best_ns = ns;
-    best = {std::move(*one), fmt::format("{} {}, {:.3g} us a call, copies included, instead of {:.3g} us", names,
-                                         each.empty() ? "read through a plain copy" : "located through its layout", ns * 1e-3, asked_ns * 1e-3)};
+    const std::string reading = reading_text(tensors, located.empty() ? blocked : located, !located.empty());
+    best = {std::move(*one), fmt::format("{}, {:.3g} us a call, copies included, instead of {:.3g} us", reading, ns * 1e-3, asked_ns * 1e-3)};
   }
   return best;
 }
@@ -798,7 +822,7 @@ Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, con
     if (auto planned = one->plan(text, names); !planned) return std::unexpected(planned.error());
     return one;
   };
-  const auto other = other_reading(as_asked, options, read_otherwise);
+  const auto other = other_reading(as_asked, operands, options, machine, read_otherwise);
   if (!other) return std::unexpected(other.error());
   if (other->preparation) {
     auto prepared = other->preparation->finish();

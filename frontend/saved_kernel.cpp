@@ -105,7 +105,7 @@ void write(ByteWriter& to, const SavedLevels& levels) {
 Expected<SavedLevels> read_levels(ByteReader& from) {
   SavedLevels levels;
   const std::uint64_t exposing = from.number();
-  if (exposing > static_cast<std::uint64_t>(Exposing::none)) return input_error("an unknown way to read levels");
+  if (exposing > static_cast<std::uint64_t>(Exposing::copies)) return input_error("an unknown way to read levels");
   levels.exposing = static_cast<Exposing>(exposing);
   from.list([&] { levels.located.insert(from.text()); });
   Expected<void> right;

@@ -8,7 +8,8 @@
 namespace weft::loop {
 namespace {
 
-constexpr std::string_view loop_symbols[] = {"+=", "-=", "<=", ":", ",", "[", "]", "{", "}", "<", ">", "(", ")", "*", "@", "=", "|", "/", "%"};
+constexpr std::string_view loop_symbols[] = {"+=", "-=", "<=", ":", ",", "[", "]", "{", "}", "<",
+                                             ">",  "(",  ")",  "*", "@", "=", "|", "/", "%"};
 constexpr text::Lexicon loop_language{Dots::inner, text::Numbers::integers, loop_symbols};
 
 }  // namespace

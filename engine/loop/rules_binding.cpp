@@ -110,7 +110,8 @@ Expected<void> check_binding(const Program& program) {
                        return input_error(fmt::format("binding: a loop over index number {}, there are {}", loop.index,
                                                       program.indices.size()));
                      if (definition_of(program, loop.index) != nullptr)
-                       return input_error(fmt::format("definition: a loop over {}, which another index gives", program.indices[loop.index]));
+                       return input_error(
+                           fmt::format("definition: a loop over {}, which another index gives", program.indices[loop.index]));
                      if (path.depth_of_loop(loop.index) != path.enclosing.size())
                        return input_error(fmt::format("binding: loop {} stands {}: the index is already bound",
                                                       program.indices[loop.index], where(program, path)));

@@ -104,7 +104,8 @@ Expected<void> check_vector(const Program& program) {
       const Access& access = program.accesses[step.access];
       const std::size_t level = path.bound[step.access].size() + bound[step.access]++;
       const Level& type = program.storages[access.storage].levels[level];
-      if (definition_of(program, access.indices[level]) != nullptr)
+      const IndexDefinition* const given = definition_of(program, access.indices[level]);
+      if (given != nullptr && given->of == loop->index)
         return input_error(fmt::format("{}: {}: neighbours at {} are no neighbours of {}", what, print(program, step),
                                        program.indices[loop->index], program.indices[access.indices[level]]));
       if (is_dense(type)) continue;

@@ -152,10 +152,16 @@ struct Native {
 class Exposer {
  public:
   Exposer(const Network& network, const std::vector<StoredAs>& stored, Exposing exposing, const std::set<TensorId>& located = {})
-      : network_(network), stored_(stored), exposing_(exposing), located_(located), cuts_(network.indices.size()) {}
+      : network_(network),
+        stored_(stored),
+        exposing_(exposing == Exposing::copies ? Exposing::none : exposing),
+        by_choice_(exposing == Exposing::copies || !located.empty()),
+        located_(located),
+        cuts_(network.indices.size()) {}
 
   Exposure exposed() {
     exposure_.given = network_;
+    exposure_.by_choice = by_choice_;
     exposure_.tensors.resize(network_.tensors.size());
     find_classes();
     std::erase_if(located_, [&](TensorId tensor) { return !located_parts(tensor); });
@@ -164,7 +170,7 @@ class Exposer {
     if (exposing_ == Exposing::whole_blocks) leave_whole();
     settle_sums();
     note_finite();
-    if (!located_.empty()) note_copied();
+    if (by_choice_) note_copied();
     // Operands first: a result may lie at their positions.
     for (const bool results : {false, true}) {
       for (TensorId tensor = 0; tensor < network_.tensors.size(); ++tensor)
@@ -215,7 +221,8 @@ class Exposer {
         const auto own = std::ranges::find(term.factors, tensor, &TensorAccess::tensor);
         if (own == term.factors.end()) continue;
         for (const TensorAccess& factor : term.factors) {
-          const bool shares = std::ranges::any_of(factor.indices, [&](IndexId index) { return std::ranges::count(own->indices, index) > 0; });
+          const bool shares =
+              std::ranges::any_of(factor.indices, [&](IndexId index) { return std::ranges::count(own->indices, index) > 0; });
           const bool as_stored = is_as_stored(tensor) && is_as_stored(factor.tensor);
           meets = meets || (factor.tensor != tensor && shares && is_sparse(factor.tensor) && !as_stored);
         }
@@ -743,6 +750,7 @@ class Exposer {
   const Network& network_;
   const std::vector<StoredAs>& stored_;
   Exposing exposing_;
+  bool by_choice_;  ///< and not because others contradict
   std::set<TensorId> located_;
   std::set<IndexId> whole_;     ///< classes that nothing cuts, as an operand is located at them
   std::vector<IndexId> class_;  ///< another index of the same class, or itself

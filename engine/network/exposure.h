@@ -104,6 +104,8 @@ struct Exposure {
   std::set<TensorId> finite;
   /// "i = 3*i_0 + i_1", of every index that is cut or replaced; "B located at (i/4, i%4)".
   std::vector<std::string> definitions;
+  /// Operands are read otherwise than by cutting because that is cheaper.
+  bool by_choice = false;
   /// Results have to be dense: there are places where others have entries that the tensor has none for.
   bool dense_results = false;
 
@@ -117,6 +119,7 @@ enum class Exposing : std::uint8_t {
   all,
   whole_blocks,  ///< only cuts, and only where extents are multiples of the parts, so that nothing stands beyond them
   none,          ///< all through plain copies
+  copies,        ///< the same, where levels would be exposed else: what padding is multiplied with has to be finite
 };
 
 /// Nothing where no tensor has a layout. `stored`: one per tensor. `located`: of the operands that may_be_located(), those to be located

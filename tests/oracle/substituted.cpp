@@ -76,7 +76,13 @@ std::string difference_from_network(const Schedule& schedule, const Network& net
   Substituted wanted{term.coefficient, {}};
   for (const TensorAccess& factor : term.factors) {
     Names indices;
-    for (const IndexId index : factor.indices) indices.push_back(network.indices[index].name);
+    const TensorDeclaration& declared = network.tensors[factor.tensor];
+    for (std::size_t mode = 0; mode < factor.indices.size(); ++mode) {
+      std::string& name = indices.emplace_back(network.indices[factor.indices[mode]].name);
+      if (!declared.is_located(mode)) continue;
+      if (declared.parts[mode].divisor != 1) name += fmt::format("/{}", declared.parts[mode].divisor);
+      if (declared.parts[mode].modulus != 0) name += fmt::format("%{}", declared.parts[mode].modulus);
+    }
     wanted.factors.emplace_back(network.tensors[factor.tensor].name, std::move(indices));
   }
   std::ranges::sort(wanted.factors);

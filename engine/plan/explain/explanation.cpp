@@ -110,7 +110,8 @@ class Explainer {
       }
       for (const ScheduledAccess& factor : statement.factors) {
         const Format& format = schedule_.tensors[factor.tensor].format;
-        const std::vector<BoundLevel> bound = bind_levels(factor.indices, format, statement.loops, schedule_.tensors[factor.tensor].located);
+        const std::vector<BoundLevel> bound =
+            bind_levels(factor.indices, format, statement.loops, schedule_.tensors[factor.tensor].located);
         for (std::size_t level = 0; level < bound.size(); ++level) {
           if (bound[level].loop != depth || !is_sparse(format.levels[level].kind)) continue;
           (bound[level].direct ? drive : search).push_back(label(schedule_, factor.tensor));

@@ -78,6 +78,10 @@ std::vector<Saved> kernels() {
   blocks.formats["M"] = *parse_format("bcsr(2,2)");
   blocks.formats["C"] = *parse_format("bcsr(2,2)");
   all.push_back({"C(i,j) = M(i,j) * v(i)", {{"M", M}, {"v", operand("uniform(60)")}}, blocks});
+  // Blocks located beside rows.
+  const auto located = convert(operand("sparse(60x50,nnz=300,seed=4)", "ds"), *parse_format("bcsr(4,3)"), Resources(), "B");
+  REQUIRE(located);
+  all.push_back({"y(i) = M(i,j) * B(i,j) * z(j)", {{"M", M}, {"B", *located}, {"z", x50}}, {}});
   return all;
 }
 

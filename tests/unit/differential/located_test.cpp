@@ -1,0 +1,205 @@
+// Blocked operands that are located through their layouts, wherever the planner would have them read otherwise: random products with
+// other sparse factors, by sampled schedules, interpreted and compiled; and as the engine chooses.
+#include <doctest/doctest.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <random>
+
+#include "compiled_runs.h"
+#include "engine/exposed.h"
+#include "engine/plan/estimate/operand_facts.h"
+#include "engine/plan/schedule/check.h"
+#include "oracle/built_network.h"
+#include "oracle/random_layout.h"
+#include "oracle/sample_schedules.h"
+#include "runs.h"
+#include "weft/engine.h"
+
+namespace located_test {
+
+using namespace weft;
+using namespace weft::test;
+
+namespace {
+
+constexpr unsigned seconds_per_network = 60;
+
+/// Indices by letter; operands of a capital letter that one in two is stored in blocks.
+struct Form {
+  std::string expression;
+  std::vector<std::pair<std::string, std::string>> factors;
+  std::string result;
+};
+
+const std::vector<Form> forms = {
+    {"R() = A(i,j) * B(i,j)", {{"A", "ij"}, {"B", "ij"}}, ""},
+    {"R(i) = A(i,j) * B(i,j) * x(j)", {{"A", "ij"}, {"B", "ij"}, {"x", "j"}}, "i"},
+    {"R(i) = A(i,j) * B(j,i)", {{"A", "ij"}, {"B", "ji"}}, "i"},
+    {"R(i,j) = A(i,j) * B(i,j)", {{"A", "ij"}, {"B", "ij"}}, "ij"},
+    {"R(j,i) = 2 * A(i,j) * B(i,j)", {{"A", "ij"}, {"B", "ij"}}, "ji"},
+    {"R(i,r) = A(i,j) * B(i,j) * X(j,r)", {{"A", "ij"}, {"B", "ij"}, {"X", "jr"}}, "ir"},
+    {"R(i) = A(i,j) * B(i,j) * C(i,j)", {{"A", "ij"}, {"B", "ij"}, {"C", "ij"}}, "i"},
+    {"R(i,k) = A(i,j) * B(j,k)", {{"A", "ij"}, {"B", "jk"}}, "ik"},
+    {"R(i,k) = A(i,j) * B(j,k) * M(i,k)", {{"A", "ij"}, {"B", "jk"}, {"M", "ik"}}, "ik"},
+    {"R(i,j) = M(i,j) * X(i,r) * B(j,r)", {{"M", "ij"}, {"X", "ir"}, {"B", "jr"}}, "ij"},
+    {"R() = x(i) * B(i,j) * y(j)", {{"x", "i"}, {"B", "ij"}, {"y", "j"}}, ""},
+    {"R(i) = T(i,j,k) * B(j,k)", {{"T", "ijk"}, {"B", "jk"}}, "i"},
+    {"R(i,k) = T(i,j,k) * B(i,j,k) * x(j)", {{"T", "ijk"}, {"B", "ijk"}, {"x", "j"}}, "ik"},
+    {"R() = v(i) * w(i)", {{"v", "i"}, {"w", "i"}}, ""},
+    {"R(i) = B(i,i) * v(i)", {{"B", "ii"}, {"v", "i"}}, "i"}};
+
+const std::vector<std::vector<std::string>> block_layouts = {
+    {},
+    {"(i) -> (i/2:d, i%2:d)", "(i) -> (i/3:s, i%3:d)", "(i) -> (i/4:s, i%4/2:s, i%2:d)", "(i) -> (i/2:h, i%2:d)"},
+    {"bcsr(2,2)", "bcsr(3,1)", "bcsr(2,3)", "bcsr(4,4)", "bcsr(1,3)", "csb(2)", "hicoo(2)", "(i,j) -> (j/2:s, i:d, j%2:d)",
+     "(i,j) -> (j/3:d, i/2:s, j%3:d, i%2:d)", "(i,j) -> (i/2:d, j/2:d, i%2:d, j%2:d)", "(i,j) -> (i:d, j/2:b, j%2:d)",
+     "(i,j) -> (i:d, j/3:h, j%3:s)", "(i,j) -> (i/4:d, j/2:s, i%4/2:s, i%2:d, j%2:d)"},
+    {"hicoo(2)", "(i,j,k) -> (i/2:s, j/2:s, k:s, i%2:d, j%2:d)", "(i,j,k) -> (k:d, i/3:s, j:s, i%3:d)"}};
+
+const std::vector<std::vector<std::string>> plain_formats = {
+    {}, {"d", "s", "b", "h"}, {"dd", "ds", "ss", "ds:1,0", "uq", "sd", "dh", "db"}, {"ddd", "sss", "uqq", "dss:2,0,1", "suq", "ssd"}};
+
+RandomNetwork drawn(Dice& dice) {
+  const Form& form = dice.pick(forms);
+  RandomNetwork random;
+  random.expression = form.expression;
+  random.coefficient = form.expression.find("2 *") != std::string::npos ? 2 : 1;
+  std::map<char, std::uint64_t> extents;
+  for (const auto& [name, indices] : form.factors) {
+    for (const char index : indices)
+      if (!extents.contains(index)) extents[index] = dice.percent(8) ? dice.below(2) : 1 + dice.below(form.factors.size() > 2 ? 9 : 14);
+  }
+  for (const auto& [name, indices] : form.factors) {
+    RandomOperand operand;
+    operand.name = name;
+    RandomFactor factor{random.operands.size(), {}};
+    for (const char index : indices) {
+      operand.extents.push_back(extents.at(index));
+      factor.indices.push_back(std::string(1, index));
+    }
+    operand.format = *parse_format(dice.pick(plain_formats[indices.size()]));
+    draw_entries(operand, operand.format.all_dense() ? 100 : 5 + dice.below(70), dice);
+    random.operands.push_back(std::move(operand));
+    random.factors.push_back(std::move(factor));
+  }
+  for (const char index : form.result) random.result.push_back(std::string(1, index));
+  return random;
+}
+
+std::optional<Tensor> in_blocks(const Tensor& tensor, Dice& dice) {
+  std::mt19937 random(static_cast<unsigned>(dice.below(1U << 30)));
+  const std::size_t order = tensor.order();
+  const std::string text = dice.percent(75) ? dice.pick(block_layouts[order]) : random_layout(random, order);
+  auto format = parse_format(text);
+  if (!format) return std::nullopt;
+  auto stored = convert(tensor, *format, Resources(), "B");
+  return stored ? std::optional(std::move(*stored)) : std::nullopt;
+}
+
+Judge equals(const CoordinateMap& expected) {
+  return [&expected](const Tensor& tensor, const Resources& resources) {
+    const auto result = entries_of(tensor, resources);
+    return result ? differences(*result, expected) : result.error().message;
+  };
+}
+
+/// The network over whole indices, with the operands as it reads them; nothing where an operand is read through a copy.
+std::optional<BuiltNetwork> located(const Exposure& exposure, const std::map<std::string, Tensor>& tensors) {
+  BuiltNetwork built;
+  built.network = exposure.network;
+  built.entries.resize(built.network.tensors.size());
+  for (TensorId id = 0; id < built.network.tensors.size(); ++id) {
+    const TensorDeclaration& declared = built.network.tensors[id];
+    if (declared.is_result) continue;
+    auto read = read_operand(exposure, id, tensors.at(declared.name), false, Resources());
+    REQUIRE_MESSAGE(read, (read ? "" : read.error().message));
+    CHECK(read->tensor.extents() == declared.extents);
+    const auto stored = built.tensors.emplace(declared.name, std::move(read->tensor)).first;
+    built.facts.push_back(operand_facts(stored->second, Resources()));
+    built.facts.back().tensor = id;
+    built.facts.back().pinned = exposure.tensors[id].located;
+    built.entries[id] = *entries_of(stored->second, Resources());
+  }
+  return built;
+}
+
+}  // namespace
+
+TEST_CASE("operands located through their layouts change no result") {
+  const Runs all = runs(is_sanitized() ? 60 : 400);
+  const Pipeline usual = pipeline_with(false, false), checked = pipeline_with(true, false), strict = pipeline_with(false, true);
+  const auto engine = Engine::create({});
+  REQUIRE(engine);
+  std::size_t forced = 0;
+  std::size_t chosen = 0;
+  std::size_t followed = 0;
+  for (std::uint64_t seed = all.first; seed < all.first + all.count; ++seed) {
+    Dice dice(seed);
+    RandomNetwork random = drawn(dice);
+    const auto made = built(random, Resources());
+    REQUIRE_MESSAGE(made, (made ? "" : made.error().message));
+    std::string said = fmt::format("seed {}: {}", seed, random.expression);
+    std::map<std::string, Tensor> tensors = made->tensors;
+    for (auto& [name, tensor] : tensors) {
+      if (name != "B" && !dice.percent(25)) continue;
+      if (auto stored = in_blocks(tensor, dice)) tensor = std::move(*stored);
+    }
+    for (const auto& [name, tensor] : tensors) said += fmt::format("; {} {}", name, tensor.format().text());
+    CAPTURE(said);
+    const Watchdog watchdog(said, seconds_per_network);
+    const CoordinateMap expected = expected_result(random);
+
+    std::map<std::string, const Tensor*> given;
+    for (const auto& [name, tensor] : tensors) given[name] = &tensor;
+    const std::vector<StoredAs> stored = stored_as(made->network, given, {});
+    std::set<TensorId> blocked;
+    for (TensorId id = 0; id < made->network.tensors.size(); ++id)
+      if (stored[id].format && stored[id].format->layout && dice.percent(80)) blocked.insert(id);
+    const auto exposure = exposed(made->network, stored, Exposing::all, blocked);
+    // Where others cut an index of the result, that is another tensor.
+    const TensorId result = made->network.assignments.front().result.tensor;
+    const bool any = exposure && !exposure->is_exposed(result) && std::ranges::any_of(exposure->tensors, &ExposedTensor::located);
+    if (any) {
+      ++forced;
+      REQUIRE(check(exposure->network));
+      const auto over = located(*exposure, tensors);
+      REQUIRE(over);
+      const Problem problem{over->network, over->facts, {}};
+      const auto plan = usual.plan(over->network, over->facts, {});
+      REQUIRE_MESSAGE(plan, (plan ? "" : plan.error().message));
+      std::vector<Schedule> schedules = sample_schedules(problem, 3, seed);
+      schedules.push_back(plan->schedule);
+      for (const Schedule& schedule : schedules) {
+        const auto meaning = interpreted(schedule, *over);
+        REQUIRE_MESSAGE(meaning, (meaning ? "" : meaning.error().message + "\nin\n" + print(schedule, over->network)));
+        CHECK(differences(*meaning, expected) == "");
+        Plan sampled = *plan;
+        sampled.schedule = schedule;
+        const Pipeline& pipeline = seed % 4 == 1 ? checked : seed % 4 == 2 ? strict : usual;
+        PlanOptions options;
+        options.strict_fp = &pipeline == &strict;
+        if (options.strict_fp && !check(schedule, Problem{over->network, over->facts, options})) continue;
+        CHECK(defect_of_runs(pipeline, cut_for_threads(sampled, *over, options), {{1, false}, {3, false}}, *over, equals(expected)) == "");
+        const auto lowered = lower(schedule, over->network, {});
+        for (std::size_t nest = 0; lowered && nest < lowered->size(); ++nest)
+          followed += print((*lowered)[nest].program).find("(gallop)") != std::string::npos;
+      }
+    }
+
+    const auto kernel = engine->compile(random.expression, tensors, {});
+    REQUIRE_MESSAGE(kernel, (kernel ? "" : kernel.error().message));
+    chosen += kernel->report().explanation.find(" located at (") != std::string::npos;
+    Bindings bindings;
+    for (const auto& [name, tensor] : tensors) bindings.set(name, tensor);
+    const auto results = kernel->run(bindings);
+    REQUIRE_MESSAGE(results, (results ? "" : results.error().message));
+    CHECK(wrong_result(results->at("R"), expected) == "");
+  }
+  MESSAGE(forced << " networks with located operands, " << chosen << " chosen, " << followed << " programs with cursors");
+  if (all.count >= 60) CHECK(forced > all.count / 3);
+  if (all.count >= 60) CHECK(chosen > all.count / 20);
+}
+
+}  // namespace located_test

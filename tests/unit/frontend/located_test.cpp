@@ -1,0 +1,146 @@
+// Blocked operands beside others: how they are read, what is said of it, and that NaN and Inf mean what they did.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <string>
+
+#include "weft/engine.h"
+
+namespace weft::located_test {
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+Tensor dense(std::vector<std::uint64_t> extents, const std::vector<double>& values) {
+  const Format format = dense_format(extents.size());
+  Tensor tensor = *dense_zeros(std::move(extents), format, Resources(), "T");
+  std::ranges::copy(values, tensor.writable_values<double>().begin());
+  return tensor;
+}
+
+/// Values of which zeros are no entries.
+Tensor sparse(const std::vector<std::uint64_t>& extents, const std::vector<double>& values, const std::string& format) {
+  const Tensor all = dense(extents, values);
+  auto listed = *entries(all, false, Resources());
+  Coordinates some{extents, std::vector<Buffer>(extents.size()), {}, Scalar::f64, 0};
+  std::vector<std::vector<std::uint32_t>> crd(extents.size());
+  std::vector<double> kept;
+  for (std::uint64_t n = 0; n < listed.count; ++n) {
+    if (listed.values.as<double>()[n] == 0) continue;
+    kept.push_back(listed.values.as<double>()[n]);
+    for (std::size_t mode = 0; mode < extents.size(); ++mode) crd[mode].push_back(listed.crd[mode].as<std::uint32_t>()[n]);
+  }
+  some.count = kept.size();
+  some.values = *Buffer::allocate(kept.size() * sizeof(double), Memory(), "values");
+  std::ranges::copy(kept, some.values.as<double>().begin());
+  for (std::size_t mode = 0; mode < extents.size(); ++mode) {
+    some.crd[mode] = *Buffer::allocate(kept.size() * sizeof(std::uint32_t), Memory(), "crd");
+    std::ranges::copy(crd[mode], some.crd[mode].as<std::uint32_t>().begin());
+  }
+  const Tensor rows = *build(std::move(some), sparse_format(extents.size()), Resources(), "T");
+  const auto stored = convert(rows, *parse_format(format), Resources(), "T");
+  REQUIRE_MESSAGE(stored, (stored ? "" : stored.error().message));
+  return *stored;
+}
+
+struct Ran {
+  std::vector<double> values;
+  std::string explanation;
+};
+
+std::vector<double> values_of(const Expected<Tensors>& results, const std::string& name) {
+  REQUIRE_MESSAGE(results, (results ? "" : results.error().message));
+  const Tensor& result = results->at(name);
+  const auto all = *convert(result, dense_format(result.order()), Resources(), name);
+  const auto values = all.values().as<const double>();
+  return {values.begin(), values.end()};
+}
+
+Ran ran(const std::string& expression, const Tensors& tensors, const std::string& result, const CompileOptions& options = {}) {
+  const auto engine = Engine::create({});
+  REQUIRE(engine);
+  const auto kernel = engine->compile(expression, tensors, options);
+  REQUIRE_MESSAGE(kernel, (kernel ? "" : kernel.error().message));
+  Bindings bindings;
+  for (const auto& [name, tensor] : tensors) bindings.set(name, tensor);
+  return {values_of(kernel->run(bindings), result), kernel->report().explanation};
+}
+
+bool says(const Ran& one, const std::string& text) { return one.explanation.find(text) != std::string::npos; }
+
+const std::vector<double> a = {1, 0, 0, 2, 0,  //
+                               0, 3, 0, 0, 0,  //
+                               0, 0, 0, 0, 4,  //
+                               5, 0, 6, 0, 7};
+const std::vector<double> b = {2, 0, 0, 1, 0,  //
+                               0, 0, 0, 0, 0,  //
+                               0, 0, 0, 0, 3,  //
+                               1, 0, 0, 0, 2};
+
+}  // namespace
+
+TEST_CASE("blocks beside rows are located through their layout") {
+  for (const char* const layout : {"bcsr(2,2)", "bcsr(4,4)", "bcsr(2,3)", "bcsr(3,1)", "csb(2)"}) {
+    CAPTURE(layout);
+    const Tensors tensors{{"A", sparse({4, 5}, a, "ds")}, {"B", sparse({4, 5}, b, layout)}, {"x", dense({5}, {1, 2, 3, 4, 5})}};
+    const Ran sum = ran("s = A(i,j) * B(i,j)", tensors, "s");
+    CHECK(sum.values == std::vector<double>{2 + 2 + 12 + 5 + 14});
+    const Ran rows = ran("y(i) = A(i,j) * B(i,j) * x(j)", tensors, "y");
+    CHECK(rows.values == std::vector<double>{2 + 8, 0, 60, 5 + 70});
+    CHECK(says(rows, "B is located through its layout, "));
+    CHECK(says(rows, "with B located at (i"));
+  }
+}
+
+TEST_CASE("a product of blocks that no cut fits is one of plain copies where the calls pay for them") {
+  const std::vector<double> c = {1, 0, 2, 0, 0, 3, 0, 0, 0, 0, 0, 1, 4, 0, 0, 0, 0, 5, 0, 6};
+  const Tensors tensors{{"A", sparse({4, 5}, a, "bcsr(2,3)")}, {"B", sparse({5, 4}, c, "bcsr(4,4)")}};
+  CompileOptions often;
+  often.calls = 1e6;
+  const Ran product = ran("C(i,k) = A(i,j) * B(j,k)", tensors, "C", often);
+  CHECK(product.values == std::vector<double>{9, 0, 2, 0, 0, 9, 0, 0, 0, 20, 0, 24, 5, 35, 10, 48});
+  CHECK(says(product, "A and B are read through plain copies, "));
+}
+
+TEST_CASE("places of a block are entries that meet infinity, and blocks that are not there are none") {
+  const Tensor matrix = sparse({4, 5}, b, "bcsr(2,2)");
+  // B has no block at (3,2), and a place without a value at (0,2).
+  const Tensors tensors{{"A", sparse({4, 5}, {1, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 1, 0, 1}, "ds")},
+                        {"B", matrix},
+                        {"x", dense({5}, {1, 1, infinity, 1, 1})}};
+  const Ran absent = ran("y(i) = A(i,j) * B(i,j) * x(j)", tensors, "y");
+  CHECK(says(absent, "B is located"));
+  CHECK(absent.values == std::vector<double>{3, 0, 3, 3});
+  Tensors met = tensors;
+  met["A"] = sparse({4, 5}, {1, 0, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 0, 0, 0, 1}, "ds");
+  const Ran nan = ran("y(i) = A(i,j) * B(i,j) * x(j)", met, "y");
+  CHECK(says(nan, "B is located"));
+  CHECK(std::isnan(nan.values[0]));
+  CHECK(nan.values[2] == 3);
+}
+
+TEST_CASE("padding that a plain copy leaves out is not lost where it meets infinity") {
+  const auto engine = Engine::create({});
+  REQUIRE(engine);
+  const Tensor blocks = sparse({4, 4}, {2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0}, "bcsr(2,2)");
+  const auto rows = [](double last) { return sparse({4, 4}, {1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, last, 0, 0, 0, 1}, "ds"); };
+  CompileOptions often;
+  often.calls = 1e6;
+  const auto kernel = engine->compile("C(i,k) = A(i,j) * B(j,k)", {{"A", rows(1)}, {"B", blocks}}, often);
+  REQUIRE_MESSAGE(kernel, (kernel ? "" : kernel.error().message));
+  CHECK(kernel->report().explanation.find("B is read through a plain copy") != std::string::npos);
+  Bindings bindings;
+  bindings.set("A", rows(1));
+  bindings.set("B", blocks);
+  CHECK(values_of(kernel->run(bindings), "C")[0] == 2);
+  bindings.set("A", rows(infinity));
+  const std::vector<double> later = values_of(kernel->run(bindings), "C");
+  CHECK(std::isnan(later[10]));  // 3 + Inf * 0 of the place (3,2)
+  const Ran fresh = ran("C(i,k) = A(i,j) * B(j,k)", {{"A", rows(infinity)}, {"B", blocks}}, "C", often);
+  CHECK(!says(fresh, "read through a plain copy"));
+  CHECK(std::isnan(fresh.values[10]));
+}
+
+}  // namespace weft::located_test

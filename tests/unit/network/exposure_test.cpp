@@ -1,0 +1,96 @@
+// Which operands may be located through their layouts, and the network over whole indices that locates them.
+#include "engine/network/exposure.h"
+
+#include <doctest/doctest.h>
+
+#include <string>
+
+namespace exposure_test {
+
+using namespace weft;
+
+namespace {
+
+/// y(i) = A(i,j) * B(i,j) * x(j) of 7 x 9.
+Network masked() {
+  Network network;
+  network.indices = {{"i", 7}, {"j", 9}};
+  network.tensors = {{"y", {7}, Scalar::f64, true},
+                     {"A", {7, 9}, Scalar::f64, false},
+                     {"B", {7, 9}, Scalar::f64, false},
+                     {"x", {9}, Scalar::f64, false}};
+  Term term;
+  term.factors = {{1, {0, 1}}, {2, {0, 1}}, {3, {1}}};
+  term.pinned = flat_tree(3);
+  Assignment assignment;
+  assignment.result = {0, {0}};
+  assignment.terms = {term};
+  network.assignments.push_back(assignment);
+  return network;
+}
+
+/// `extents`: of the levels, where there is a layout.
+StoredAs stored(const std::string& format, std::vector<std::uint64_t> extents = {}) { return {*parse_format(format), std::move(extents)}; }
+
+const StoredAs blocks = stored("bcsr(4,4)", {2, 3, 4, 4});
+
+}  // namespace
+
+TEST_CASE("blocks beside rows, or beside other blocks, may be located") {
+  const Network network = masked();
+  CHECK(may_be_located(network, {{}, stored("ds"), blocks, stored("d")}) == std::set<TensorId>{2});
+  const StoredAs others = stored("bcsr(2,3)", {4, 3, 2, 3});
+  CHECK(may_be_located(network, {{}, others, blocks, stored("d")}) == std::set<TensorId>{1, 2});
+  CHECK(may_be_located(network, {{}, blocks, blocks, stored("d")}).empty());
+  CHECK(may_be_located(network, {{}, stored("dd"), blocks, stored("d")}).empty());
+  CHECK(may_be_located(network, {{}, stored("ds"), stored("csc", {9, 7}), stored("d")}).empty());
+  CHECK(may_be_located(network, {{}, stored("ds"), stored("ell", {7, 2, 9}), stored("d")}).empty());
+  CHECK(may_be_located(network, {{}, stored("ds"), stored("ds"), stored("d")}).empty());
+}
+
+TEST_CASE("a located operand has parts of whole indices") {
+  const Network network = masked();
+  const auto exposure = exposed(network, {{}, stored("ds"), blocks, stored("d")}, Exposing::all, {2});
+  REQUIRE(exposure);
+  CHECK(check(exposure->network));
+  CHECK(print(exposure->network) == "y(i) = A(i,j) * B(i/4,j/4,i%4,j%4) * x(j)");
+  CHECK(exposure->network.tensors[2].extents == std::vector<std::uint64_t>{2, 3, 4, 4});
+  CHECK(exposure->tensors[2].located);
+  CHECK(!exposure->tensors[1].read_in);
+  CHECK(!exposure->tensors[3].read_in);
+  CHECK(exposure->finite.empty());
+  CHECK(exposure->definitions == std::vector<std::string>{"B located at (i/4, j/4, i%4, j%4)"});
+}
+
+TEST_CASE("others that would cut an index of a located operand are read through plain copies, whose padding meets finite values alone") {
+  const Network network = masked();
+  const StoredAs others = stored("bcsr(2,3)", {4, 3, 2, 3});
+  const auto exposure = exposed(network, {{}, others, blocks, stored("d")}, Exposing::all, {2});
+  REQUIRE(exposure);
+  CHECK(print(exposure->network) == "y(i) = A(i,j) * B(i/4,j/4,i%4,j%4) * x(j)");
+  REQUIRE(exposure->tensors[1].read_in);
+  CHECK(exposure->tensors[1].read_in->text() == "ds:0,1");
+  CHECK(exposure->by_choice);
+  CHECK(exposure->finite == std::set<TensorId>{2, 3});
+  const auto copies = exposed(network, {{}, others, blocks, stored("d")}, Exposing::copies);
+  REQUIRE(copies);
+  CHECK(print(copies->network) == "y(i) = A(i,j) * B(i,j) * x(j)");
+  CHECK(copies->finite == std::set<TensorId>{1, 2, 3});
+  const auto cut = exposed(network, {{}, others, blocks, stored("d")});
+  REQUIRE(cut);
+  CHECK(!cut->by_choice);
+}
+
+TEST_CASE("parts of indices are of operands, and have the extents that they say") {
+  Network network = exposed(masked(), {{}, stored("ds"), blocks, stored("d")}, Exposing::all, {2})->network;
+  network.tensors[2].extents[0] = 3;
+  CHECK(check(network).error().message == "network: index i is 7 but mode 0 of B is 3");
+  network.tensors[2].extents[0] = 2;
+  network.tensors[2].parts[0].divisor = 0;
+  CHECK(check(network).error().message == "network: mode 0 of B is no part of an index");
+  network = masked();
+  network.tensors[0].parts = {{2, 0}};
+  CHECK(check(network).error().message == "network: mode 0 of y is no part of an index");
+}
+
+}  // namespace exposure_test
