@@ -37,6 +37,26 @@ TEST_CASE("the second level of a diagonal is late") {
   CHECK_FALSE(bound[1].direct);
 }
 
+TEST_CASE("a level at a part of its index never drives, and its loop is no vector loop") {
+  const auto bound = bind_levels({0, 1, 0}, *parse_format("dsd"), {0, 1}, 0b101);
+  CHECK(bound[0].loop == 0);
+  CHECK_FALSE(bound[0].direct);
+  CHECK(bound[1].loop == 1);
+  CHECK(bound[1].direct);
+  CHECK(bound[2].loop == 1);
+  CHECK_FALSE(bound[2].direct);
+  OwnedProblem made = problem("B:iji:ddd:64 x:j -> i", {{'i', 4}, {'j', 8}});
+  const TensorId tensor = made.operands[0].tensor;
+  made.network.tensors[tensor].parts = {{2, 0}, {}, {1, 2}};
+  made.network.tensors[tensor].extents = {2, 8, 2};
+  CHECK(located_modes(made.network.tensors[tensor]) == 0b101);
+  Schedule schedule = baseline(made);
+  schedule.statements[0].loops = {made.network.assignments[0].result.indices[0], made.network.assignments[0].terms[0].factors[1].indices[0]};
+  CHECK(may_be_vector(schedule, 0, made.options));
+  std::swap(schedule.statements[0].loops[0], schedule.statements[0].loops[1]);
+  CHECK_FALSE(may_be_vector(schedule, 0, made.options));
+}
+
 TEST_CASE("operands that end sparse may be converted unless pinned") {
   OwnedProblem made = problem("A:ij:ss:5 B:ij:ds:5 C:ij:sd:5 D:ij s:- -> ", {{'i', 4}, {'j', 4}});
   CHECK(may_be_converted(made.operands[0]));
