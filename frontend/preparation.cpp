@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <set>
 
@@ -80,7 +81,7 @@ class Preparation {
  public:
   Preparation(const Pipeline& pipeline, const Machine& machine, const NamedFacts& operands,
               const EvaluateOptions& options, const Cancellation& cancellation, CodeFrom from,
-              const SavedKernel* saved, Exposing exposing = Exposing::all, std::set<TensorId> located = {})
+              const SavedKernel* saved, Exposing exposing = Exposing::all, std::set<TensorId> located = {}, bool locate_all = false)
       : pipeline_(pipeline),
         machine_(machine),
         options_(options),
@@ -89,7 +90,8 @@ class Preparation {
         from_(from),
         saved_(saved),
         exposing_(exposing),
-        located_(std::move(located)) {}
+        located_(std::move(located)),
+        locate_all_(locate_all) {}
 
   /// Up to the plan, and what it tells.
   Expected<void> plan(const RequestText& text, const std::vector<std::string>& names) {
@@ -132,6 +134,8 @@ class Preparation {
   const std::set<TensorId>& may_be_located() const { return may_be_located_; }
   /// Of a call, what operands are laid out in before included.
   double predicted_ns() const { return prepared_.plan.cost.ns + copies_ns_; }
+  /// Of these the part of the reading that cuts, where some may be located: before it is planned.
+  double cut_copies_ns() const { return cut_copies_ns_; }
 
  private:
   Report& report() { return prepared_.report; }
@@ -243,6 +247,23 @@ class Preparation {
     });
   }
 
+  /// A call's part of what laying an operand out takes.
+  double copy_ns(const std::string& name, const Tensor& tensor) const {
+    return machine_.convert_entry * static_cast<double>(tensor.nnz()) / (changes(name) ? 1 : options_.calls);
+  }
+  /// The same of all sparse operands that an exposure reads in another format.
+  double copies_of(const Exposure& exposure, const std::map<std::string, const Tensor*>& tensors) const {
+    double ns = 0;
+    for (TensorId tensor = 0; tensor < exposure.tensors.size(); ++tensor) {
+      const auto operand = tensors.find(exposure.given.tensors[tensor].name);
+      const auto& read_in = exposure.tensors[tensor].read_in;
+      if (exposure.given.tensors[tensor].is_result || operand == tensors.end() || !read_in) continue;
+      const Format& format = operand->second->format();
+      if (!format.all_dense() && format.text() != read_in->text()) ns += copy_ns(operand->first, *operand->second);
+    }
+    return ns;
+  }
+
   /// From what is asked for down to what never rests on finite values.
   std::vector<std::pair<Exposing, std::set<TensorId>>> exposings() const {
     std::vector<std::pair<Exposing, std::set<TensorId>>> tried;
@@ -269,6 +290,8 @@ class Preparation {
     std::optional<Exposure> exposure;
     SavedLevels& levels = prepared_.levels.emplace();
     may_be_located_ = weft::may_be_located(network, stored);
+    if (locate_all_) located_ = may_be_located_;
+    if (!may_be_located_.empty()) cut_copies_ns_ = copies_of(*exposed(network, stored), tensors);
     for (const auto& [exposing, located] : exposings()) {
       exposure = exposed(network, stored, exposing, located);
       levels.exposing = exposing;
@@ -287,8 +310,7 @@ class Preparation {
       if (network.tensors[tensor].is_result || !exposure->tensors[tensor].read_in || !tensors.contains(name)) continue;
       auto read = read_operand(*exposure, tensor, *tensors.at(name), changes(name), resources().with(cancellation_));
       if (!read) return std::unexpected(read.error());
-      if (read->origin != LayoutOrigin::given)
-        copies_ns_ += machine_.convert_entry * static_cast<double>(tensors.at(name)->nnz()) / (changes(name) ? 1 : options_.calls);
+      if (read->origin != LayoutOrigin::given) copies_ns_ += copy_ns(name, *tensors.at(name));
       if (read->origin != LayoutOrigin::given)
         met_.push_back(exposure->tensors[tensor].reach.empty() ? fmt::format("{} from {} to {}", name, tensors.at(name)->format().text(),
                                                                              exposure->tensors[tensor].read_in->text())
@@ -691,7 +713,9 @@ class Preparation {
   const SavedKernel* saved_;  // null: it is compiled
   Exposing exposing_;          // at most
   std::set<TensorId> located_;  // through their layouts, where what these are multiplied with allows it
+  bool locate_all_;              // of those that may be
   std::set<TensorId> may_be_located_;
+  double cut_copies_ns_ = 0;
   double copies_ns_ = 0;  // a call's part of what operands are laid out in before they are read
   Tensors layouts_;  // of operands that come in another format than the one that is pinned
   std::vector<std::string> converted_;
@@ -742,8 +766,8 @@ Expected<PlainPlan> plain_plan(const Prepared& levels, const NamedFacts& operand
                                copied_ns * 1e-3, ns * 1e-3)};
 }
 
-/// A way to read operands that contradict each other, and why it is the better one; nothing: as they were asked for.
-struct OtherReading {
+/// A way to read operands that contradict each other; `reason`: why it is better than cutting, which needs none.
+struct ChosenReading {
   std::unique_ptr<Preparation> preparation;
   std::string reason;
 };
@@ -757,40 +781,52 @@ std::string reading_text(const std::vector<TensorDeclaration>& tensors, const st
   return fmt::format("{} {}", names, one ? "is read through a plain copy" : "are read through plain copies");
 }
 
-/// Blocked operands beside others: each, or all, located through their layouts, or all read through plain copies, where that is cheaper
-/// by a twentieth. `plan`: makes the plan.
-Expected<OtherReading> other_reading(
-    const Preparation& as_asked, const NamedFacts& operands, const EvaluateOptions& options, const Machine& machine,
-    const std::function<Expected<std::unique_ptr<Preparation>>(Exposing, const std::set<TensorId>&)>& plan) {
+using PlanReading = std::function<Expected<std::unique_ptr<Preparation>>(Exposing, const std::set<TensorId>&)>;
+
+/// Blocked operands beside others: cut, each or all located through their layouts, or all read through plain copies; what is not cut has
+/// to be cheaper by a twentieth. Nothing whose copies alone take longer than another way is planned. `all`: with all located.
+Expected<ChosenReading> chosen_reading(std::unique_ptr<Preparation> all, const NamedFacts& operands, const EvaluateOptions& options,
+                                       const Machine& machine, const PlanReading& plan) {
   constexpr double worth_changing = 0.95;  // of the predicted time
-  const std::set<TensorId>& blocked = as_asked.may_be_located();
-  const bool by_time = options.objective.empty() || options.objective == "time";
-  if (blocked.empty() || !options.schedule.empty() || options.prove || !by_time) return OtherReading{};
-  const std::vector<TensorDeclaration>& tensors = as_asked.prepared().exposure->given.tensors;
-  std::vector<std::set<TensorId>> readings;
-  for (const TensorId tensor : blocked) readings.push_back({tensor});
-  if (blocked.size() > 1) readings.push_back(blocked);
-  readings.emplace_back();  // plain copies
+  const std::set<TensorId> blocked = all->may_be_located();
+  const std::vector<TensorDeclaration> tensors = all->prepared().exposure->given.tensors;
+  double asked_ns = all->cut_copies_ns();
+  ChosenReading best;
+  double best_ns = worth_changing * asked_ns;
+  const bool cuts = all->predicted_ns() >= best_ns || !all->prepared().exposure->by_choice;
+  if (cuts) {
+    auto cut = plan(Exposing::all, {});
+    if (!cut && cut.error().kind != ErrorKind::resource) return std::unexpected(cut.error());
+    asked_ns = cut ? (*cut)->predicted_ns() : std::numeric_limits<double>::infinity();
+    best_ns = cut ? worth_changing * asked_ns : asked_ns;
+    if (cut) best.preparation = std::move(*cut);
+  }
+  const auto consider = [&](std::unique_ptr<Preparation> one, const std::set<TensorId>& located) {
+    const double ns = one->predicted_ns();
+    if (ns >= best_ns || !one->prepared().exposure->by_choice) return;  // not where values that are not finite forbid it
+    best_ns = ns;
+    const std::string reading = reading_text(tensors, located.empty() ? blocked : located, !located.empty());
+    const std::string instead = cuts ? fmt::format("{:.3g} us", asked_ns * 1e-3) : fmt::format("more than {:.3g} us", asked_ns * 1e-3);
+    best = {std::move(one), fmt::format("{}, {:.3g} us a call, copies included, instead of {}", reading, ns * 1e-3, instead)};
+  };
+  consider(std::move(all), blocked);
+  std::vector<std::set<TensorId>> others;
+  for (const TensorId tensor : blocked)
+    if (blocked.size() > 1) others.push_back({tensor});
+  others.emplace_back();  // plain copies
   double copies_ns = 0;
   for (const TensorId tensor : blocked) {
     const auto operand = operands.find(tensors[tensor].name);
     if (operand != operands.end() && operand->second.stored != nullptr)
       copies_ns += machine.convert_entry * static_cast<double>(operand->second.stored->nnz()) / options.calls;
   }
-  const double asked_ns = as_asked.predicted_ns();
-  OtherReading best;
-  double best_ns = worth_changing * asked_ns;
-  for (const std::set<TensorId>& located : readings) {
+  for (const std::set<TensorId>& located : others) {
     if (located.empty() && copies_ns >= best_ns) continue;
     auto one = plan(located.empty() ? Exposing::copies : Exposing::all, located);
-    if (!one && one.error().kind == ErrorKind::resource) continue;
-    if (!one) return std::unexpected(one.error());
-    const double ns = (*one)->predicted_ns();
-    if (ns >= best_ns) continue;
-    best_ns = ns;
-    const std::string reading = reading_text(tensors, located.empty() ? blocked : located, !located.empty());
-    best = {std::move(*one), fmt::format("{}, {:.3g} us a call, copies included, instead of {:.3g} us", reading, ns * 1e-3, asked_ns * 1e-3)};
+    if (!one && one.error().kind != ErrorKind::resource) return std::unexpected(one.error());
+    if (one) consider(std::move(*one), located);
   }
+  if (!best.preparation) return resource_error("no way to read the operands fits into memory");
   return best;
 }
 
@@ -814,22 +850,32 @@ Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, con
                            const std::vector<std::string>& names, const NamedFacts& operands,
                            const EvaluateOptions& options, const Cancellation& cancellation, CodeFrom from,
                            const SavedKernel* saved) {
-  Preparation as_asked(pipeline, machine, operands, options, cancellation, from, saved);
-  if (auto planned = as_asked.plan(text, names); !planned) return std::unexpected(planned.error());
-  if (from != CodeFrom::anywhere || saved != nullptr) return as_asked.finish();
-  const auto read_otherwise = [&](Exposing exposing, const std::set<TensorId>& located) -> Expected<std::unique_ptr<Preparation>> {
-    auto one = std::make_unique<Preparation>(pipeline, machine, operands, options, cancellation, from, nullptr, exposing, located);
+  const auto read_so = [&](Exposing exposing, const std::set<TensorId>& located,
+                           bool locate_all = false) -> Expected<std::unique_ptr<Preparation>> {
+    auto one = std::make_unique<Preparation>(pipeline, machine, operands, options, cancellation, from, saved, exposing, located,
+                                             locate_all);
     if (auto planned = one->plan(text, names); !planned) return std::unexpected(planned.error());
     return one;
   };
-  const auto other = other_reading(as_asked, operands, options, machine, read_otherwise);
-  if (!other) return std::unexpected(other.error());
-  if (other->preparation) {
-    auto prepared = other->preparation->finish();
-    if (prepared) tell_reason(prepared->report, other->reason);
-    return prepared;
+  const bool by_time = options.objective.empty() || options.objective == "time";
+  const bool open = from == CodeFrom::anywhere && saved == nullptr && options.schedule.empty() && !options.prove && by_time;
+  auto first = read_so(Exposing::all, {}, open);
+  if (!first && open && first.error().kind == ErrorKind::resource) first = read_so(Exposing::all, {});
+  if (!first) return std::unexpected(first.error());
+  if (from != CodeFrom::anywhere || saved != nullptr) return (*first)->finish();
+  if (open && !(*first)->may_be_located().empty()) {
+    const PlanReading plan = [&](Exposing exposing, const std::set<TensorId>& located) { return read_so(exposing, located); };
+    auto chosen = chosen_reading(std::move(*first), operands, options, machine, plan);
+    if (!chosen) return std::unexpected(chosen.error());
+    if (!chosen->reason.empty()) {
+      auto prepared = chosen->preparation->finish();
+      if (prepared) tell_reason(prepared->report, chosen->reason);
+      return prepared;
+    }
+    first = std::move(chosen->preparation);
   }
-  const auto plain = plain_plan(as_asked.prepared(), operands, options, machine, [&] { return read_otherwise(Exposing::none, {}); });
+  Preparation& as_asked = **first;
+  const auto plain = plain_plan(as_asked.prepared(), operands, options, machine, [&] { return read_so(Exposing::none, {}); });
   if (!plain) return std::unexpected(plain.error());
   if (plain->preparation) {
     auto prepared = plain->preparation->finish();

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "engine/network/inlining.h"
+#include "engine/plan/schedule/binding.h"
 #include "engine/text/names.h"
 #include "engine/text/picture.h"
 #include "engine/plan/schedule/schedule_line.h"

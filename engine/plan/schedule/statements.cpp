@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/result_format.h"
 #include "engine/plan/schedule/shared_pattern.h"
 #include "runtime/level_traits.h"
