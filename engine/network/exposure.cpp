@@ -212,9 +212,14 @@ class Exposer {
 
  private:
   /// Whether a product has another sparse factor over one of the operand's indices, and one of the two is not cut as its levels are.
-  bool meets_another_layout(TensorId tensor) const {
+  bool meets_another_layout(TensorId tensor) {
     const auto is_sparse = [&](TensorId other) { return stored_[other].format && !stored_[other].format->all_dense(); };
-    const auto is_as_stored = [&](TensorId other) { return native_.contains(other); };
+    const auto is_as_stored = [&](TensorId other) {
+      const auto native = native_.find(other);
+      return native != native_.end() && std::ranges::all_of(native->second.parts, [&](const ModePart& part) {
+               return part.own || digits_within(part, cuts(other, part.mode)).size() == 1;
+             });
+    };
     bool meets = false;
     for (const Assignment& assignment : network_.assignments) {
       for (const Term& term : assignment.terms) {
