@@ -201,35 +201,26 @@ class Exposer {
     return any ? std::optional(parts) : std::nullopt;
   }
 
-  std::set<TensorId> may_be_located() {
-    find_classes();
-    for (TensorId tensor = 0; tensor < network_.tensors.size(); ++tensor) take_layout(tensor);
+  std::set<TensorId> may_be_located() const {
     std::set<TensorId> found;
     for (TensorId tensor = 0; tensor < network_.tensors.size(); ++tensor)
-      if (located_parts(tensor) && meets_another_layout(tensor)) found.insert(tensor);
+      if (located_parts(tensor) && meets_another(tensor)) found.insert(tensor);
     return found;
   }
 
  private:
-  /// Whether a product has another sparse factor over one of the operand's indices, and one of the two is not cut as its levels are.
-  bool meets_another_layout(TensorId tensor) {
+  /// Whether a product has another sparse factor over one of the operand's indices.
+  bool meets_another(TensorId tensor) const {
     const auto is_sparse = [&](TensorId other) { return stored_[other].format && !stored_[other].format->all_dense(); };
-    const auto is_as_stored = [&](TensorId other) {
-      const auto native = native_.find(other);
-      return native != native_.end() && std::ranges::all_of(native->second.parts, [&](const ModePart& part) {
-               return part.own || digits_within(part, cuts(other, part.mode)).size() == 1;
-             });
-    };
     bool meets = false;
     for (const Assignment& assignment : network_.assignments) {
       for (const Term& term : assignment.terms) {
         const auto own = std::ranges::find(term.factors, tensor, &TensorAccess::tensor);
         if (own == term.factors.end()) continue;
         for (const TensorAccess& factor : term.factors) {
-          const bool shares =
-              std::ranges::any_of(factor.indices, [&](IndexId index) { return std::ranges::count(own->indices, index) > 0; });
-          const bool as_stored = is_as_stored(tensor) && is_as_stored(factor.tensor);
-          meets = meets || (factor.tensor != tensor && shares && is_sparse(factor.tensor) && !as_stored);
+          const auto is_own = [&](IndexId index) { return std::ranges::count(own->indices, index) > 0; };
+          const bool shares = std::ranges::any_of(factor.indices, is_own);
+          meets = meets || (factor.tensor != tensor && shares && is_sparse(factor.tensor));
         }
       }
     }

@@ -127,8 +127,8 @@ enum class Exposing : std::uint8_t {
 std::optional<Exposure> exposed(const Network& network, const std::vector<StoredAs>& stored, Exposing exposing = Exposing::all,
                                 const std::set<TensorId>& located = {});
 
-/// Operands whose levels are quotients and remainders of their modes, in products with another sparse factor over one of their indices
-/// that is not cut as they would have it: reading them otherwise than by cutting may pay.
+/// Operands whose levels are quotients and remainders of their modes, in products with another sparse factor over one of their indices:
+/// reading them otherwise than by cutting may pay, unless both are full of the same blocks.
 std::set<TensorId> may_be_located(const Network& network, const std::vector<StoredAs>& stored);
 
 /// The level of slots that is one compressed level with the singleton below: of (i:d, *:d, j:q) the second.
