@@ -51,7 +51,8 @@ TEST_CASE("a level at a part of its index never drives, and its loop is no vecto
   made.network.tensors[tensor].extents = {2, 8, 2};
   CHECK(located_modes(made.network.tensors[tensor]) == 0b101);
   Schedule schedule = baseline(made);
-  schedule.statements[0].loops = {made.network.assignments[0].result.indices[0], made.network.assignments[0].terms[0].factors[1].indices[0]};
+  const Assignment& assignment = made.network.assignments[0];
+  schedule.statements[0].loops = {assignment.result.indices[0], assignment.terms[0].factors[1].indices[0]};
   CHECK(may_be_vector(schedule, 0, made.options));
   std::swap(schedule.statements[0].loops[0], schedule.statements[0].loops[1]);
   CHECK_FALSE(may_be_vector(schedule, 0, made.options));
