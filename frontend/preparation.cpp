@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <functional>
-#include <limits>
 #include <memory>
 #include <set>
 
@@ -26,6 +24,7 @@
 #include "frontend/named_operands.h"
 #include "frontend/nearest.h"
 #include "frontend/pinned_trees.h"
+#include "frontend/readings.h"
 #include "engine/stages.h"
 #include "frontend/resolve.h"
 #include "frontend/result_report.h"
@@ -76,12 +75,14 @@ void spread_scalars(Network& network, const PlanOptions& options) {
   }
 }
 
+}  // namespace
+
 /// The steps of one preparation; each fills its part of the report.
 class Preparation {
  public:
   Preparation(const Pipeline& pipeline, const Machine& machine, const NamedFacts& operands,
               const EvaluateOptions& options, const Cancellation& cancellation, CodeFrom from,
-              const SavedKernel* saved, Exposing exposing = Exposing::all, std::set<TensorId> located = {}, bool locate_all = false)
+              const SavedKernel* saved, Reading reading = {})
       : pipeline_(pipeline),
         machine_(machine),
         options_(options),
@@ -89,9 +90,7 @@ class Preparation {
         cancellation_(cancellation),
         from_(from),
         saved_(saved),
-        exposing_(exposing),
-        located_(std::move(located)),
-        locate_all_(locate_all) {}
+        reading_(std::move(reading)) {}
 
   /// Up to the plan, and what it tells.
   Expected<void> plan(const RequestText& text, const std::vector<std::string>& names) {
@@ -115,6 +114,7 @@ class Preparation {
     auto plan = planned(prepared_.network);
     if (!plan) return std::unexpected(plan.error());
     prepared_.plan = std::move(*plan);
+    priced_.plan_ns = prepared_.plan.cost.ns;
     tell_plan();
     tell_results();
     return {};
@@ -130,12 +130,8 @@ class Preparation {
     return std::move(prepared_);
   }
   const Prepared& prepared() const { return prepared_; }
-  /// Operands that others contradict, or are cut for, so that they may better be located or copied.
-  const std::set<TensorId>& may_be_located() const { return may_be_located_; }
-  /// Of a call, what operands are laid out in before included.
-  double predicted_ns() const { return prepared_.plan.cost.ns + copies_ns_; }
-  /// Of these the part of the reading that cuts, where some may be located: before it is planned.
-  double cut_copies_ns() const { return cut_copies_ns_; }
+  /// What the plan costs, and which other readings may cost less.
+  const PlannedReading& priced() const { return priced_; }
 
  private:
   Report& report() { return prepared_.report; }
@@ -247,34 +243,6 @@ class Preparation {
     });
   }
 
-  /// A call's part of what laying an operand out takes.
-  double copy_ns(const std::string& name, const Tensor& tensor) const {
-    return machine_.convert_entry * static_cast<double>(tensor.nnz()) / (changes(name) ? 1 : options_.calls);
-  }
-  /// The same of all sparse operands that an exposure reads in another format.
-  double copies_of(const Exposure& exposure, const std::map<std::string, const Tensor*>& tensors) const {
-    double ns = 0;
-    for (TensorId tensor = 0; tensor < exposure.tensors.size(); ++tensor) {
-      const auto operand = tensors.find(exposure.given.tensors[tensor].name);
-      const auto& read_in = exposure.tensors[tensor].read_in;
-      if (exposure.given.tensors[tensor].is_result || operand == tensors.end() || !read_in) continue;
-      const Format& format = operand->second->format();
-      if (!format.all_dense() && format.text() != read_in->text()) ns += copy_ns(operand->first, *operand->second);
-    }
-    return ns;
-  }
-
-  /// From what is asked for down to what never rests on finite values.
-  std::vector<std::pair<Exposing, std::set<TensorId>>> exposings() const {
-    std::vector<std::pair<Exposing, std::set<TensorId>>> tried;
-    if (exposing_ == Exposing::copies) tried.emplace_back(Exposing::copies, std::set<TensorId>());
-    for (const Exposing exposing : {Exposing::all, Exposing::whole_blocks})
-      if (!located_.empty()) tried.emplace_back(exposing, located_);
-    for (const Exposing exposing : {Exposing::all, Exposing::whole_blocks, Exposing::none})
-      if (exposing >= exposing_ || exposing_ == Exposing::copies) tried.emplace_back(exposing, std::set<TensorId>());
-    return tried;
-  }
-
   /// Where tensors stand in layouts, the network over their levels, which is planned and compiled instead.
   Expected<void> expose(Network& network, PlanOptions& plan_options) {
     if (saved_levels() != nullptr) return expose_saved(network, plan_options);
@@ -289,10 +257,11 @@ class Preparation {
     const std::vector<StoredAs> stored = stored_as(network, tensors, plan_options);
     std::optional<Exposure> exposure;
     SavedLevels& levels = prepared_.levels.emplace();
-    may_be_located_ = weft::may_be_located(network, stored);
-    if (locate_all_) located_ = may_be_located_;
-    if (!may_be_located_.empty()) cut_copies_ns_ = copies_of(*exposed(network, stored), tensors);
-    for (const auto& [exposing, located] : exposings()) {
+    const CopyPrices prices(machine_, options_);
+    priced_.may_be_located = may_be_located(network, stored);
+    if (reading_.locate_all) reading_.located = priced_.may_be_located;
+    if (!priced_.may_be_located.empty()) priced_.cut_copies_ns = prices.of(*exposed(network, stored), tensors);
+    for (const auto& [exposing, located, all] : reading_.with_safer_ones()) {
       exposure = exposed(network, stored, exposing, located);
       levels.exposing = exposing;
       levels.located.clear();
@@ -310,7 +279,7 @@ class Preparation {
       if (network.tensors[tensor].is_result || !exposure->tensors[tensor].read_in || !tensors.contains(name)) continue;
       auto read = read_operand(*exposure, tensor, *tensors.at(name), changes(name), resources().with(cancellation_));
       if (!read) return std::unexpected(read.error());
-      if (read->origin != LayoutOrigin::given) copies_ns_ += copy_ns(name, *tensors.at(name));
+      if (read->origin != LayoutOrigin::given) priced_.copies_ns += prices.of(name, *tensors.at(name));
       if (read->origin != LayoutOrigin::given)
         met_.push_back(exposure->tensors[tensor].reach.empty() ? fmt::format("{} from {} to {}", name, tensors.at(name)->format().text(),
                                                                              exposure->tensors[tensor].read_in->text())
@@ -320,6 +289,8 @@ class Preparation {
       stored_.at(name) = operand_facts(kept, resources());
     }
     take_exposure(network, plan_options, std::move(*exposure));
+    priced_.exposure = prepared_.exposure;
+    priced_.operands = std::move(tensors);
     return {};
   }
 
@@ -711,12 +682,8 @@ class Preparation {
   const Cancellation& cancellation_;
   CodeFrom from_;
   const SavedKernel* saved_;  // null: it is compiled
-  Exposing exposing_;          // at most
-  std::set<TensorId> located_;  // through their layouts, where what these are multiplied with allows it
-  bool locate_all_;              // of those that may be
-  std::set<TensorId> may_be_located_;
-  double cut_copies_ns_ = 0;
-  double copies_ns_ = 0;  // a call's part of what operands are laid out in before they are read
+  Reading reading_;  // where what located operands are multiplied with allows it
+  PlannedReading priced_;
   Tensors layouts_;  // of operands that come in another format than the one that is pinned
   std::vector<std::string> converted_;
   std::vector<std::string> met_;  // likewise, of operands that meet exposed levels
@@ -729,106 +696,7 @@ class Preparation {
   Prepared prepared_;
 };
 
-/// The plan over plain copies, and why it is the better one. Nothing where the levels of slots and diagonals, which are walked place by
-/// place, are worth their places, or are pinned.
-struct PlainPlan {
-  std::unique_ptr<Preparation> preparation;
-  std::string reason;
-};
-
-/// `plan`: makes the plan over plain copies.
-Expected<PlainPlan> plain_plan(const Prepared& levels, const NamedFacts& operands, const EvaluateOptions& options, const Machine& machine,
-                               const std::function<Expected<std::unique_ptr<Preparation>>()>& plan) {
-  constexpr double worth_copying = 0.95;  // of the predicted time
-  if (!levels.exposure || !options.schedule.empty() || options.prove) return PlainPlan{};
-  double copies_ns = 0;
-  double calls = options.calls;
-  std::string names;
-  for (TensorId tensor = 0; tensor < levels.exposure->tensors.size(); ++tensor) {
-    if (std::ranges::none_of(levels.exposure->tensors[tensor].parts, &ModePart::own)) continue;
-    const std::string& name = levels.exposure->given.tensors[tensor].name;
-    const auto operand = operands.find(name);
-    if (operand == operands.end() || operand->second.stored == nullptr || options.formats.contains(name)) return PlainPlan{};
-    for (const auto* changing : {&options.changing, &options.changing_patterns})
-      if (std::ranges::find(*changing, name) != changing->end()) calls = 1;
-    copies_ns += machine.convert_entry * static_cast<double>(operand->second.stored->nnz());
-    names += (names.empty() ? "" : " and ") + name;
-  }
-  const double ns = levels.plan.cost.ns;
-  if (names.empty() || copies_ns >= calls * ns) return PlainPlan{};
-  auto plain = plan();
-  if (!plain && plain.error().kind == ErrorKind::resource) return PlainPlan{};
-  if (!plain) return std::unexpected(plain.error());
-  const double copied_ns = (*plain)->prepared().plan.cost.ns + copies_ns / calls;
-  if (copied_ns > worth_copying * ns) return PlainPlan{};
-  return PlainPlan{std::move(*plain),
-                   fmt::format("{} is read through a plain copy, {:.3g} us a call, conversion included, instead of {:.3g} us", names,
-                               copied_ns * 1e-3, ns * 1e-3)};
-}
-
-/// A way to read operands that contradict each other; `reason`: why it is better than cutting, which needs none.
-struct ChosenReading {
-  std::unique_ptr<Preparation> preparation;
-  std::string reason;
-};
-
-/// "B is located through its layout", "A and B are read through plain copies".
-std::string reading_text(const std::vector<TensorDeclaration>& tensors, const std::set<TensorId>& operands, bool located) {
-  std::string names;
-  for (const TensorId tensor : operands) names += (names.empty() ? "" : " and ") + tensors[tensor].name;
-  const bool one = operands.size() == 1;
-  if (located) return fmt::format("{} {}", names, one ? "is located through its layout" : "are located through their layouts");
-  return fmt::format("{} {}", names, one ? "is read through a plain copy" : "are read through plain copies");
-}
-
-using PlanReading = std::function<Expected<std::unique_ptr<Preparation>>(Exposing, const std::set<TensorId>&)>;
-
-/// Blocked operands beside others: cut, each or all located through their layouts, or all read through plain copies; what is not cut has
-/// to be cheaper by a twentieth. Nothing whose copies alone take longer than another way is planned. `all`: with all located.
-Expected<ChosenReading> chosen_reading(std::unique_ptr<Preparation> all, const NamedFacts& operands, const EvaluateOptions& options,
-                                       const Machine& machine, const PlanReading& plan) {
-  constexpr double worth_changing = 0.95;  // of the predicted time
-  const std::set<TensorId> blocked = all->may_be_located();
-  const std::vector<TensorDeclaration> tensors = all->prepared().exposure->given.tensors;
-  double asked_ns = all->cut_copies_ns();
-  ChosenReading best;
-  double best_ns = worth_changing * asked_ns;
-  const bool cuts = all->predicted_ns() >= best_ns || !all->prepared().exposure->by_choice;
-  if (cuts) {
-    auto cut = plan(Exposing::all, {});
-    if (!cut && cut.error().kind != ErrorKind::resource) return std::unexpected(cut.error());
-    asked_ns = cut ? (*cut)->predicted_ns() : std::numeric_limits<double>::infinity();
-    best_ns = cut ? worth_changing * asked_ns : asked_ns;
-    if (cut) best.preparation = std::move(*cut);
-  }
-  const auto consider = [&](std::unique_ptr<Preparation> one, const std::set<TensorId>& located) {
-    const double ns = one->predicted_ns();
-    if (ns >= best_ns || !one->prepared().exposure->by_choice) return;  // not where values that are not finite forbid it
-    best_ns = ns;
-    const std::string reading = reading_text(tensors, located.empty() ? blocked : located, !located.empty());
-    const std::string instead = cuts ? fmt::format("{:.3g} us", asked_ns * 1e-3) : fmt::format("more than {:.3g} us", asked_ns * 1e-3);
-    best = {std::move(one), fmt::format("{}, {:.3g} us a call, copies included, instead of {}", reading, ns * 1e-3, instead)};
-  };
-  consider(std::move(all), blocked);
-  std::vector<std::set<TensorId>> others;
-  for (const TensorId tensor : blocked)
-    if (blocked.size() > 1) others.push_back({tensor});
-  others.emplace_back();  // plain copies
-  double copies_ns = 0;
-  for (const TensorId tensor : blocked) {
-    const auto operand = operands.find(tensors[tensor].name);
-    if (operand != operands.end() && operand->second.stored != nullptr)
-      copies_ns += machine.convert_entry * static_cast<double>(operand->second.stored->nnz()) / options.calls;
-  }
-  for (const std::set<TensorId>& located : others) {
-    if (located.empty() && copies_ns >= best_ns) continue;
-    auto one = plan(located.empty() ? Exposing::copies : Exposing::all, located);
-    if (!one && one.error().kind != ErrorKind::resource) return std::unexpected(one.error());
-    if (one) consider(std::move(*one), located);
-  }
-  if (!best.preparation) return resource_error("no way to read the operands fits into memory");
-  return best;
-}
+namespace {
 
 /// A reason why, first among those of the search.
 void tell_reason(Report& report, const std::string& reason) {
@@ -850,36 +718,27 @@ Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, con
                            const std::vector<std::string>& names, const NamedFacts& operands,
                            const EvaluateOptions& options, const Cancellation& cancellation, CodeFrom from,
                            const SavedKernel* saved) {
-  const auto read_so = [&](Exposing exposing, const std::set<TensorId>& located,
-                           bool locate_all = false) -> Expected<std::unique_ptr<Preparation>> {
-    auto one = std::make_unique<Preparation>(pipeline, machine, operands, options, cancellation, from, saved, exposing, located,
-                                             locate_all);
+  const PlanReading read_so = [&](const Reading& reading) -> Expected<PlannedReading> {
+    auto one = std::make_shared<Preparation>(pipeline, machine, operands, options, cancellation, from, saved, reading);
     if (auto planned = one->plan(text, names); !planned) return std::unexpected(planned.error());
-    return one;
+    PlannedReading priced = one->priced();
+    priced.preparation = std::move(one);
+    return priced;
   };
   const bool by_time = options.objective.empty() || options.objective == "time";
-  const bool open = from == CodeFrom::anywhere && saved == nullptr && options.schedule.empty() && !options.prove && by_time;
-  auto first = read_so(Exposing::all, {}, open);
-  if (!first && open && first.error().kind == ErrorKind::resource) first = read_so(Exposing::all, {});
+  const bool free = from == CodeFrom::anywhere && saved == nullptr && options.schedule.empty() && !options.prove;
+  auto first = read_so({.locate_all = free && by_time});
+  if (!first && free && by_time && first.error().kind == ErrorKind::resource) first = read_so({});
   if (!first) return std::unexpected(first.error());
-  if (from != CodeFrom::anywhere || saved != nullptr) return (*first)->finish();
-  if (open && !(*first)->may_be_located().empty()) {
-    const PlanReading plan = [&](Exposing exposing, const std::set<TensorId>& located) { return read_so(exposing, located); };
-    auto chosen = chosen_reading(std::move(*first), operands, options, machine, plan);
-    if (!chosen) return std::unexpected(chosen.error());
-    if (!chosen->reason.empty()) {
-      auto prepared = chosen->preparation->finish();
-      if (prepared) tell_reason(prepared->report, chosen->reason);
-      return prepared;
-    }
-    first = std::move(chosen->preparation);
-  }
-  Preparation& as_asked = **first;
-  const auto plain = plain_plan(as_asked.prepared(), operands, options, machine, [&] { return read_so(Exposing::none, {}); });
-  if (!plain) return std::unexpected(plain.error());
-  if (plain->preparation) {
-    auto prepared = plain->preparation->finish();
-    if (prepared) tell_reason(prepared->report, plain->reason);
+  if (from != CodeFrom::anywhere || saved != nullptr) return first->preparation->finish();
+  if (!by_time) first->may_be_located.clear();
+  auto chosen_so = free ? chosen_reading(std::move(*first), CopyPrices(machine, options), options.formats, read_so)
+                        : Expected<ChosenReading>(ChosenReading{std::move(*first)});
+  if (!chosen_so) return std::unexpected(chosen_so.error());
+  Preparation& as_asked = *chosen_so->reading.preparation;
+  if (!chosen_so->reason.empty()) {
+    auto prepared = as_asked.finish();
+    if (prepared) tell_reason(prepared->report, chosen_so->reason);
     return prepared;
   }
   if (!options.choose_layouts) return as_asked.finish();

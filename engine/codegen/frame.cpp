@@ -195,10 +195,10 @@ void Generator::receive(llvm::Function& body) {
 llvm::Value* Generator::given_extent(const loop::IndexDefinition& definition) {
   llvm::IRBuilder<>& ir = emit_->ir();
   llvm::Value* of = extents_[definition.of];
-  llvm::Value* divisor = emit_->constant(definition.divisor);
+  llvm::Value* divisor = emit_->constant(definition.part.divisor);
   llvm::Value* more = emit_->widen(ir.CreateICmpNE(ir.CreateURem(of, divisor), emit_->constant(0)));
   llvm::Value* quotients = emit_->add(ir.CreateUDiv(of, divisor), more);
-  return definition.modulus == 0 ? quotients : emit_->minimum(quotients, emit_->constant(definition.modulus));
+  return definition.part.modulus == 0 ? quotients : emit_->minimum(quotients, emit_->constant(definition.part.modulus));
 }
 
 /// The coordinate of a loop's index, and those that it gives.
@@ -207,8 +207,8 @@ void Generator::take_coordinate(Scope& scope, loop::IndexId index, llvm::Value* 
   llvm::IRBuilder<>& ir = emit_->ir();
   for (const loop::IndexDefinition& each : program_.definitions) {
     if (each.of != index) continue;
-    llvm::Value* given = each.divisor == 1 ? coordinate : ir.CreateUDiv(coordinate, emit_->constant(each.divisor));
-    scope.coordinates[each.index] = each.modulus == 0 ? given : ir.CreateURem(given, emit_->constant(each.modulus));
+    llvm::Value* given = each.part.divisor == 1 ? coordinate : ir.CreateUDiv(coordinate, emit_->constant(each.part.divisor));
+    scope.coordinates[each.index] = each.part.modulus == 0 ? given : ir.CreateURem(given, emit_->constant(each.part.modulus));
   }
 }
 

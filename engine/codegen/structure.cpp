@@ -188,7 +188,7 @@ std::optional<std::uint64_t> known_extent(const Program& program, loop::IndexId 
     if (const auto* extent = std::get_if<loop::ExtentFact>(&fact); extent && extent->index == index)
       return extent->extent;
   if (const loop::IndexDefinition* const definition = loop::definition_of(program, index))
-    if (const auto extent = known_extent(program, definition->of)) return definition->extent(*extent);
+    if (const auto extent = known_extent(program, definition->of)) return definition->part.extent(*extent);
   return std::nullopt;
 }
 

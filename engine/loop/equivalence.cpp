@@ -11,10 +11,7 @@ namespace weft::loop {
 namespace {
 
 std::string name_of(const Program& program, const Symbol& symbol) {
-  std::string name = program.indices[symbol.index] + std::string(symbol.copy, '\'');
-  if (symbol.divisor != 1) name += "/" + std::to_string(symbol.divisor);
-  if (symbol.modulus != 0) name += "%" + std::to_string(symbol.modulus);
-  return name;
+  return program.indices[symbol.index] + std::string(symbol.copy, '\'') + symbol.part.text();
 }
 
 std::vector<std::string> names_of(const Program& program, const std::vector<Symbol>& symbols) {

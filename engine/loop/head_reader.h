@@ -106,8 +106,8 @@ class HeadReader : protected TokenReader {
     definition.of = static_cast<IndexId>(find(program_.indices, text, itself));
     if (!failed() && definition.of >= defined) error_at_token(where, ErrorKind::input, "index " + text + " is not listed before this one");
     if (!failed() && !at("/") && !at("%")) error("expected \"/\" or \"%\", and a number");
-    if (accept("/")) definition.divisor = positive();
-    if (accept("%")) definition.modulus = positive();
+    if (accept("/")) definition.part.divisor = positive();
+    if (accept("%")) definition.part.modulus = positive();
     program_.definitions.push_back(definition);
   }
   std::uint64_t positive() {

@@ -68,7 +68,7 @@ class Interpreter {
     for (std::uint64_t c = 0; c < extents_[loop.index]; ++c) {
       coordinates_[loop.index] = c;
       for (const IndexDefinition& each : program_.definitions)
-        if (each.of == loop.index) coordinates_[each.index] = each.coordinate(c);
+        if (each.of == loop.index) coordinates_[each.index] = each.part.coordinate(c);
       if (run_filtered(loop.steps, loop.body)) ++iterations_[&loop];
     }
   }
@@ -145,7 +145,7 @@ class Interpreter {
   Expected<void> read_extents() {
     for (IndexId id = 0; id < program_.indices.size(); ++id) {
       if (const IndexDefinition* const definition = definition_of(program_, id)) {
-        extents_[id] = definition->extent(extents_[definition->of]);  // listed before
+        extents_[id] = definition->part.extent(extents_[definition->of]);  // listed before
         continue;
       }
       const auto given = values_.extents.find(program_.indices[id]);

@@ -81,8 +81,8 @@ class Printer {
     for (const IndexDefinition& each : program_.definitions) {
       if (each.index >= listed.size()) continue;
       listed[each.index] += fmt::format(" = {}", index_name(each.of));
-      if (each.divisor != 1 || each.modulus == 0) listed[each.index] += fmt::format(" / {}", each.divisor);
-      if (each.modulus != 0) listed[each.index] += fmt::format(" % {}", each.modulus);
+      if (each.part.divisor != 1 || each.part.modulus == 0) listed[each.index] += fmt::format(" / {}", each.part.divisor);
+      if (each.part.modulus != 0) listed[each.index] += fmt::format(" % {}", each.part.modulus);
     }
     return fmt::format("{}", fmt::join(listed, ", "));
   }

@@ -121,10 +121,7 @@ class Expansion {
     for (std::size_t level = 0; level < levels; ++level) {
       const IndexDefinition* const definition = definition_of(program_, access.indices[level]);
       Symbol symbol = environment.at(definition == nullptr ? access.indices[level] : definition->of);
-      if (definition != nullptr) {
-        symbol.divisor = definition->divisor;
-        symbol.modulus = definition->modulus;
-      }
+      if (definition != nullptr) symbol.part = definition->part;
       result.symbols.push_back(symbol);
     }
     return result;

@@ -12,12 +12,11 @@ namespace weft::loop {
 
 /// An index of an expanded product: a loop's index, or a copy of it where a workspace is substituted next to a product
 /// that already has that index (x[] += T[k] squared is a sum over k and k'). Where an index is given by that one, what is
-/// done to it: k / divisor % modulus.
+/// done to it.
 struct Symbol {
   IndexId index = 0;
   std::uint32_t copy = 0;
-  std::uint64_t divisor = 1;
-  std::uint64_t modulus = 0;
+  IndexPart part = {};
   auto operator<=>(const Symbol&) const = default;
   /// The symbol of the loop that binds it.
   Symbol of_loop() const { return {index, copy}; }

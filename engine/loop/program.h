@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "engine/network/index_part.h"
 #include "weft/error.h"
 #include "weft/format.h"
 
@@ -22,23 +23,13 @@ using IndexId = std::uint32_t;    ///< position in Program::indices
 using StorageId = std::uint32_t;  ///< position in Program::storages
 using AccessId = std::uint32_t;   ///< position in Program::accesses
 
-/// J = j / 4: the index is of / divisor % modulus, is bound where `of` is, and has as many coordinates as come of those of `of`:
-/// ceil(extent / divisor), at most `modulus`. Levels of inputs are located at it; no loop goes over it.
+/// J = j / 4: the index is a part of another, is bound where that is, and has as many coordinates as come of those of `of`. Levels of
+/// inputs are located at it; no loop goes over it.
 struct IndexDefinition {
   IndexId index = 0;
   IndexId of = 0;  ///< an index with loops
-  std::uint64_t divisor = 1;
-  std::uint64_t modulus = 0;  ///< 0: no remainder is taken
+  IndexPart part = {};
   bool operator==(const IndexDefinition&) const = default;
-
-  std::uint64_t coordinate(std::uint64_t of_coordinate) const {
-    const std::uint64_t quotient = of_coordinate / divisor;
-    return modulus == 0 ? quotient : quotient % modulus;
-  }
-  std::uint64_t extent(std::uint64_t of_extent) const {
-    const std::uint64_t quotients = of_extent / divisor + (of_extent % divisor != 0 ? 1 : 0);
-    return modulus == 0 || quotients < modulus ? quotients : modulus;
-  }
 };
 
 enum class Role : std::uint8_t { input, output, workspace };

@@ -19,8 +19,8 @@ Expected<void> check_definition(const Program& program, const IndexDefinition& e
   if (each.of >= each.index) return input_error(fmt::format("definition: {} is given by {}, which is not listed before it", name, of));
   if (definition_of(program, each.of) != nullptr)
     return input_error(fmt::format("definition: {} is given by {}, which another index gives", name, of));
-  if (each.divisor == 0) return input_error(fmt::format("definition: {} is {} divided by 0", name, of));
-  if (each.divisor == 1 && each.modulus == 0) return input_error(fmt::format("definition: {} is {} itself", name, of));
+  if (each.part.divisor == 0) return input_error(fmt::format("definition: {} is {} divided by 0", name, of));
+  if (each.part.is_whole()) return input_error(fmt::format("definition: {} is {} itself", name, of));
   return {};
 }
 

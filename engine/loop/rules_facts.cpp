@@ -128,7 +128,7 @@ Expected<void> check_facts(const Program& program) {
     if (extents.contains(each.index))
       return input_error(
           fmt::format("facts: extent({}), which the extent of {} gives", program.indices[each.index], program.indices[each.of]));
-    if (extents.contains(each.of)) extents[each.index] = each.extent(extents[each.of]);
+    if (extents.contains(each.of)) extents[each.index] = each.part.extent(extents[each.of]);
   }
   return check_extents(program, extents);
 }

@@ -141,9 +141,9 @@ Expected<void> check_finger(const Program& program) {
         return input_error(fmt::format("{}: only a loop with a driver moves a finger", what));
       const std::size_t level = path.bound[step.access].size() + earlier;
       const IndexDefinition* const given = definition_of(program, access.indices[level]);
-      if (given != nullptr && given->of == loop->index && given->modulus != 0)
+      if (given != nullptr && given->of == loop->index && given->part.modulus != 0)
         return input_error(fmt::format("{}: level {} of {} has the index {}, which falls with every {}-th {}", what, level,
-                                       print(program, access), program.indices[given->index], given->modulus,
+                                       print(program, access), program.indices[given->index], given->part.modulus,
                                        program.indices[given->of]));
       if (loop_index(program, access.indices[level]) != loop->index)
         return input_error(fmt::format(

@@ -20,8 +20,7 @@ bool stores(const Level& level) { return is_sparse(level.kind); }
 struct Meaning {
   enum class Kind : std::uint8_t { outer, level, own } kind = Kind::own;
   std::uint32_t number = 0;  ///< outer: the index; level: the first level of the workspace that has it
-  std::uint64_t divisor = 1;  ///< of one that is given by that: number / divisor % modulus
-  std::uint64_t modulus = 0;
+  IndexPart part = {};  ///< of one that is given by that
   bool operator==(const Meaning&) const = default;
 };
 
@@ -192,8 +191,7 @@ class Presence {
     if (const IndexDefinition* const definition = definition_of(program_, index)) {
       Meaning given = meaning(path, definition->of, view, with);
       if (given.kind == Meaning::Kind::own) return given;
-      given.divisor = definition->divisor;
-      given.modulus = definition->modulus;
+      given.part = definition->part;
       return given;
     }
     if (path.depth_of_loop(index) < with) return {Meaning::Kind::outer, index};

@@ -70,12 +70,6 @@ Affine value_of(const ModePart& part) {
   return part.divisor == 1 ? value : value.divided(static_cast<std::int64_t>(part.divisor));
 }
 
-/// Values the part has, as Placement counts them: i%3 of an extent of 2 has two.
-std::uint64_t extent_of(const ModePart& part, std::uint64_t extent) {
-  const std::uint64_t all = extent / part.divisor + (extent % part.divisor != 0 ? 1 : 0);
-  return part.modulus != 0 ? std::min(all, part.modulus) : all;
-}
-
 /// A plain format to read a tensor in whose layout is not exposed, or to compute one in: dense where every coordinate has a place.
 Format plain_format(const Format& format) {
   // Bands, bounds and lengths leave places out.
@@ -451,7 +445,7 @@ class Exposer {
     const Cuts& all = cuts_[class_of(index)];
     const std::uint64_t extent = network_.indices[index].extent;
     std::uint64_t covered = 1;
-    for (const ModePart& digit : digits_of(0, all)) covered *= extent_of(digit, extent);
+    for (const ModePart& digit : digits_of(0, all)) covered *= digit.of_mode().extent(extent);
     return covered != extent;
   }
   void leave_whole() {
@@ -631,7 +625,7 @@ class Exposer {
     const std::vector<ModePart> digits = digits_of(0, all);
     for (std::size_t n = 0; n < digits.size(); ++n) {
       const std::string name = free_name(fmt::format("{}_{}", given.name, n));
-      found->second.push_back(numbered(name, extent_of(digits[n], given.extent)));
+      found->second.push_back(numbered(name, digits[n].of_mode().extent(given.extent)));
       definition += fmt::format("{}{}{}", n == 0 ? "" : " + ", digits[n].divisor == 1 ? "" : fmt::format("{}*", digits[n].divisor), name);
     }
     if (std::ranges::find(exposure_.definitions, definition) == exposure_.definitions.end()) exposure_.definitions.push_back(definition);
@@ -655,9 +649,7 @@ class Exposer {
       std::vector<std::string> parts;
       for (const ModePart& part : exposed.parts) {
         result.indices.push_back(indices_of(access.indices[part.mode]).front());
-        std::string& text = parts.emplace_back(network_.indices[access.indices[part.mode]].name);
-        if (part.divisor != 1) text += fmt::format("/{}", part.divisor);
-        if (part.modulus != 0) text += fmt::format("%{}", part.modulus);
+        parts.push_back(network_.indices[access.indices[part.mode]].name + part.of_mode().text());
       }
       exposure_.definitions.push_back(fmt::format("{} located at ({})", network_.tensors[access.tensor].name, fmt::join(parts, ", ")));
       return result;
@@ -737,8 +729,8 @@ class Exposer {
         const ModePart& part = parts[level];
         const LevelOf of = part.counts.value_or(LevelOf{tensor, static_cast<std::uint32_t>(level)});
         const bool counted = part.counts || part.own;
-        extents.push_back(counted ? level_extent(of) : extent_of(part, given[part.mode]));
-        if (exposure_.tensors[tensor].located) network.tensors[tensor].parts.push_back({part.divisor, part.modulus});
+        extents.push_back(counted ? level_extent(of) : part.of_mode().extent(given[part.mode]));
+        if (exposure_.tensors[tensor].located) network.tensors[tensor].parts.push_back(part.of_mode());
       }
     }
   }

@@ -59,6 +59,8 @@ struct ModePart {
   std::optional<LevelOf> counts = {};  ///< that level of another: the mode is a sum of such, `distance` for each of its coordinates
   std::int64_t distance = 1;
   bool operator==(const ModePart&) const = default;
+
+  IndexPart of_mode() const { return {divisor, modulus}; }
 };
 
 /// Coordinates of a mode that is a sum of levels: from `least` to `most`, and `first` where all levels are at 0.

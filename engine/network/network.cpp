@@ -101,9 +101,7 @@ std::string print_access(const Network& network, const TensorAccess& access) {
   std::vector<std::string> indices;
   for (std::size_t mode = 0; mode < access.indices.size(); ++mode) {
     std::string& index = indices.emplace_back(network.indices[access.indices[mode]].name);
-    if (!tensor.is_located(mode)) continue;
-    if (tensor.parts[mode].divisor != 1) index += fmt::format("/{}", tensor.parts[mode].divisor);
-    if (tensor.parts[mode].modulus != 0) index += fmt::format("%{}", tensor.parts[mode].modulus);
+    if (tensor.is_located(mode)) index += tensor.parts[mode].text();
   }
   return fmt::format("{}({})", tensor.name, fmt::join(indices, ","));
 }

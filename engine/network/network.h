@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/network/contraction_tree.h"
+#include "engine/network/index_part.h"
 #include "weft/error.h"
 #include "weft/format.h"
 
@@ -18,19 +19,6 @@ struct Index {
   std::string name;
   std::uint64_t extent = 0;
   bool operator==(const Index&) const = default;
-};
-
-/// What a mode holds of the index of an access: index / divisor % modulus.
-struct IndexPart {
-  std::uint64_t divisor = 1;
-  std::uint64_t modulus = 0;  ///< 0: no remainder is taken
-  bool operator==(const IndexPart&) const = default;
-
-  bool is_whole() const { return divisor == 1 && modulus == 0; }
-  std::uint64_t extent(std::uint64_t of_index) const {
-    const std::uint64_t quotients = of_index / divisor + (of_index % divisor != 0 ? 1 : 0);
-    return modulus == 0 || quotients < modulus ? quotients : modulus;
-  }
 };
 
 /// A named tensor: an operand, or the result of an assignment. One with parts is located through its layout, under loops over the

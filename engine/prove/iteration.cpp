@@ -93,15 +93,15 @@ std::string Iteration::given_extent(const loop::IndexDefinition& definition, con
   const std::string all = extent(definition.of);
   std::uint64_t known = 0;
   if (const auto read = std::from_chars(all.data(), all.data() + all.size(), known); read.ec == std::errc())
-    return fmt::format("{}", definition.extent(known));
+    return fmt::format("{}", definition.part.extent(known));
   std::string quotients = all;
-  if (definition.divisor != 1) {
+  if (definition.part.divisor != 1) {
     quotients = query_.constant("q" + name);
-    query_.require(fmt::format("(< (* {} (- {} 1)) {})", definition.divisor, quotients, all));
-    query_.require(fmt::format("(<= {} (* {} {}))", all, definition.divisor, quotients));
+    query_.require(fmt::format("(< (* {} (- {} 1)) {})", definition.part.divisor, quotients, all));
+    query_.require(fmt::format("(<= {} (* {} {}))", all, definition.part.divisor, quotients));
   }
-  if (definition.modulus == 0) return quotients;
-  const std::string modulus = fmt::format("{}", definition.modulus);
+  if (definition.part.modulus == 0) return quotients;
+  const std::string modulus = fmt::format("{}", definition.part.modulus);
   return fmt::format("(ite {} {} {})", not_above(quotients, modulus), quotients, modulus);
 }
 
@@ -109,19 +109,19 @@ std::string Iteration::given_extent(const loop::IndexDefinition& definition, con
 void Iteration::give(const loop::IndexDefinition& definition, const std::string& constant, std::size_t depth) {
   const std::string& name = program_.indices[definition.index];
   std::string of = coordinate(definition.of);
-  if (definition.divisor != 1) {
-    const std::string quotient = definition.modulus == 0 ? constant : named(fmt::format("q_{}", name), depth);
+  if (definition.part.divisor != 1) {
+    const std::string quotient = definition.part.modulus == 0 ? constant : named(fmt::format("q_{}", name), depth);
     const std::string rest = named(fmt::format("h_{}", name), depth);
-    query_.require(equal(fmt::format("(+ (* {} {}) {})", definition.divisor, quotient, rest), of));
+    query_.require(equal(fmt::format("(+ (* {} {}) {})", definition.part.divisor, quotient, rest), of));
     query_.require(not_above("0", rest));
-    query_.require(less(rest, fmt::format("{}", definition.divisor)));
+    query_.require(less(rest, fmt::format("{}", definition.part.divisor)));
     of = quotient;
   }
-  if (definition.modulus == 0) return;
+  if (definition.part.modulus == 0) return;
   const std::string times = named(fmt::format("e_{}", name), depth);
-  query_.require(equal(fmt::format("(+ (* {} {}) {})", definition.modulus, times, constant), of));
+  query_.require(equal(fmt::format("(+ (* {} {}) {})", definition.part.modulus, times, constant), of));
   query_.require(not_above("0", constant));
-  query_.require(less(constant, fmt::format("{}", definition.modulus)));
+  query_.require(less(constant, fmt::format("{}", definition.part.modulus)));
 }
 
 bool Iteration::is_ranged(std::size_t depth) const { return drivers(program_, path_, depth).empty(); }

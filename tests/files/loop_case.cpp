@@ -127,7 +127,7 @@ class Reader {
       result.values.extents[name] = static_cast<std::uint64_t>(*extent);
       for (const loop::IndexDefinition& each : result.program.definitions)
         if (result.program.indices[each.of] == name)
-          result.values.extents[result.program.indices[each.index]] = each.extent(static_cast<std::uint64_t>(*extent));
+          result.values.extents[result.program.indices[each.index]] = each.part.extent(static_cast<std::uint64_t>(*extent));
       return {};
     }
     if (keyword == "coefficient") {

@@ -79,9 +79,7 @@ std::string difference_from_network(const Schedule& schedule, const Network& net
     const TensorDeclaration& declared = network.tensors[factor.tensor];
     for (std::size_t mode = 0; mode < factor.indices.size(); ++mode) {
       std::string& name = indices.emplace_back(network.indices[factor.indices[mode]].name);
-      if (!declared.is_located(mode)) continue;
-      if (declared.parts[mode].divisor != 1) name += fmt::format("/{}", declared.parts[mode].divisor);
-      if (declared.parts[mode].modulus != 0) name += fmt::format("%{}", declared.parts[mode].modulus);
+      if (declared.is_located(mode)) name += declared.parts[mode].text();
     }
     wanted.factors.emplace_back(network.tensors[factor.tensor].name, std::move(indices));
   }

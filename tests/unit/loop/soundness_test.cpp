@@ -47,7 +47,7 @@ std::optional<Interpretation> random_values(const Program& program, bool special
     if (std::holds_alternative<FullFact>(fact)) return std::nullopt;
     if (const ExtentFact* stated = std::get_if<ExtentFact>(&fact)) extents[stated->index] = stated->extent;
   }
-  for (const IndexDefinition& each : program.definitions) extents[each.index] = each.extent(extents[each.of]);
+  for (const IndexDefinition& each : program.definitions) extents[each.index] = each.part.extent(extents[each.of]);
   std::uint64_t volume = 1;
   for (std::uint64_t extent : extents) volume *= std::max<std::uint64_t>(extent, 1);
   if (volume > 3000) return std::nullopt;
@@ -87,13 +87,13 @@ std::optional<Interpretation> random_values(const Program& program, bool special
 /// "j'" and what is done to it, of "j'/4%2".
 struct GivenName {
   std::string loop;
-  IndexDefinition given;
+  IndexPart part;
 };
 
 GivenName given_name(const std::string& name) {
   GivenName read{name.substr(0, name.find_first_of("/%")), {}};
-  if (const std::size_t divisor = name.find('/'); divisor != name.npos) read.given.divisor = std::stoull(name.substr(divisor + 1));
-  if (const std::size_t modulus = name.find('%'); modulus != name.npos) read.given.modulus = std::stoull(name.substr(modulus + 1));
+  if (const std::size_t divisor = name.find('/'); divisor != name.npos) read.part.divisor = std::stoull(name.substr(divisor + 1));
+  if (const std::size_t modulus = name.find('%'); modulus != name.npos) read.part.modulus = std::stoull(name.substr(modulus + 1));
   return read;
 }
 
@@ -114,8 +114,8 @@ std::map<std::string, Entries> evaluated(const std::vector<Definition>& definiti
         const auto at = [&](const std::vector<std::string>& indices) {
           std::vector<std::uint64_t> coordinates;
           for (const std::string& name : indices) {
-            const auto [loop, given] = given_name(name);
-            coordinates.push_back(given.coordinate(tuple[static_cast<std::size_t>(std::ranges::find(names, loop) - names.begin())]));
+            const auto [loop, part] = given_name(name);
+            coordinates.push_back(part.coordinate(tuple[static_cast<std::size_t>(std::ranges::find(names, loop) - names.begin())]));
           }
           return coordinates;
         };

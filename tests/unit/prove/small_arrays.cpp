@@ -142,7 +142,7 @@ class LoopsOverArrays {
       coordinate_[each.index] = coordinate;
       for (const loop::IndexDefinition& given : program_.definitions)
         if (given.of == each.index)
-          coordinate_[given.index] = static_cast<int>(given.coordinate(static_cast<std::uint64_t>(coordinate)));
+          coordinate_[given.index] = static_cast<int>(given.part.coordinate(static_cast<std::uint64_t>(coordinate)));
       take(each, 0, driven, fingers);
     };
     const auto drives = std::ranges::find(each.steps, Use::drive, &loop::Step::use);
@@ -219,7 +219,7 @@ class LoopsOverArrays {
   int extent_of(loop::IndexId index) const {
     const loop::IndexDefinition* const given = loop::definition_of(program_, index);
     if (given == nullptr) return extents_[index];
-    return static_cast<int>(given->extent(static_cast<std::uint64_t>(extents_[given->of])));
+    return static_cast<int>(given->part.extent(static_cast<std::uint64_t>(extents_[given->of])));
   }
 
   void go_on(const loop::For& each, std::size_t number, Reached entry, const std::optional<Reached>& driven,

@@ -1,0 +1,137 @@
+#include "frontend/readings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+namespace weft {
+namespace {
+
+constexpr double worth_reading_so = 0.95;  // of the predicted time
+
+bool has_no_room(const Expected<PlannedReading>& planned) { return !planned && planned.error().kind == ErrorKind::resource; }
+
+/// "B is located through its layout", "A and B are read through plain copies".
+std::string reading_text(const std::vector<TensorDeclaration>& tensors, const std::set<TensorId>& operands, bool located) {
+  std::string names;
+  for (const TensorId tensor : operands) names += (names.empty() ? "" : " and ") + tensors[tensor].name;
+  const bool one = operands.size() == 1;
+  if (located) return fmt::format("{} {}", names, one ? "is located through its layout" : "are located through their layouts");
+  return fmt::format("{} {}", names, one ? "is read through a plain copy" : "are read through plain copies");
+}
+
+double copies_of(const std::set<TensorId>& tensors, const PlannedReading& reading, const CopyPrices& prices) {
+  double ns = 0;
+  for (const TensorId tensor : tensors) {
+    const std::string& name = reading.exposure->given.tensors[tensor].name;
+    if (const auto operand = reading.operands.find(name); operand != reading.operands.end()) ns += prices.of(name, *operand->second);
+  }
+  return ns;
+}
+
+/// Blocked operands beside others: cut, located, copied.
+Expected<ChosenReading> blocks_read(PlannedReading all, const CopyPrices& prices, const PlanReading& plan) {
+  const std::set<TensorId> blocked = all.may_be_located;
+  const std::vector<TensorDeclaration> tensors = all.exposure->given.tensors;
+  const double copies_ns = copies_of(blocked, all, prices);
+  double asked_ns = all.cut_copies_ns;
+  ChosenReading best;
+  double best_ns = worth_reading_so * asked_ns;
+  const bool cuts = all.ns() >= best_ns || !all.exposure->by_choice;
+  if (cuts) {
+    auto cut = plan({});
+    if (!cut && !has_no_room(cut)) return std::unexpected(cut.error());
+    asked_ns = cut ? cut->ns() : std::numeric_limits<double>::infinity();
+    best_ns = worth_reading_so * asked_ns;
+    if (cut) best.reading = std::move(*cut);
+  }
+  const auto consider = [&](PlannedReading one, const std::set<TensorId>& located) {
+    const double ns = one.ns();
+    if (ns >= best_ns || !one.exposure->by_choice) return;  // not where values that are not finite forbid it
+    best_ns = ns;
+    const std::string reading = reading_text(tensors, located.empty() ? blocked : located, !located.empty());
+    const std::string instead = cuts ? fmt::format("{:.3g} us", asked_ns * 1e-3) : fmt::format("more than {:.3g} us", asked_ns * 1e-3);
+    best = {std::move(one), fmt::format("{}, {:.3g} us a call, copies included, instead of {}", reading, ns * 1e-3, instead)};
+  };
+  consider(std::move(all), blocked);
+  std::vector<Reading> others;
+  for (const TensorId tensor : blocked)
+    if (blocked.size() > 1) others.push_back({.located = {tensor}});
+  others.push_back({.exposing = Exposing::copies});
+  for (const Reading& other : others) {
+    if (other.exposing == Exposing::copies && copies_ns >= best_ns) continue;
+    auto one = plan(other);
+    if (!one && !has_no_room(one)) return std::unexpected(one.error());
+    if (one) consider(std::move(*one), other.located);
+  }
+  if (!best.reading.preparation) return resource_error("no way to read the operands fits into memory");
+  return best;
+}
+
+/// Slots and diagonals: their places, or plain copies.
+Expected<ChosenReading> places_read(PlannedReading levels, const CopyPrices& prices, const std::map<std::string, Format>& pinned,
+                                    const PlanReading& plan) {
+  std::set<TensorId> placed;
+  for (TensorId tensor = 0; levels.exposure && tensor < levels.exposure->tensors.size(); ++tensor) {
+    if (std::ranges::none_of(levels.exposure->tensors[tensor].parts, &ModePart::own)) continue;
+    const std::string& name = levels.exposure->given.tensors[tensor].name;
+    if (!levels.operands.contains(name) || pinned.contains(name)) return ChosenReading{std::move(levels)};
+    placed.insert(tensor);
+  }
+  if (placed.empty()) return ChosenReading{std::move(levels)};
+  const double copies_ns = copies_of(placed, levels, prices);
+  const double ns = levels.plan_ns;
+  if (copies_ns >= ns) return ChosenReading{std::move(levels)};
+  auto plain = plan({.exposing = Exposing::none});
+  if (has_no_room(plain)) return ChosenReading{std::move(levels)};
+  if (!plain) return std::unexpected(plain.error());
+  const double copied_ns = plain->plan_ns + copies_ns;
+  if (copied_ns > worth_reading_so * ns) return ChosenReading{std::move(levels)};
+  const std::string reading = reading_text(levels.exposure->given.tensors, placed, false);
+  return ChosenReading{std::move(*plain), fmt::format("{}, {:.3g} us a call, conversion included, instead of {:.3g} us", reading,
+                                                      copied_ns * 1e-3, ns * 1e-3)};
+}
+
+}  // namespace
+
+std::vector<Reading> Reading::with_safer_ones() const {
+  std::vector<Reading> readings;
+  if (exposing == Exposing::copies) readings.push_back({.exposing = Exposing::copies});
+  for (const Exposing each : {Exposing::all, Exposing::whole_blocks})
+    if (!located.empty()) readings.push_back({each, located});
+  for (const Exposing each : {Exposing::all, Exposing::whole_blocks, Exposing::none})
+    if (each >= exposing || exposing == Exposing::copies) readings.push_back({.exposing = each});
+  return readings;
+}
+
+double CopyPrices::of(const std::string& name, const Tensor& tensor) const {
+  const auto changes = [&](const std::vector<std::string>& names) { return std::ranges::find(names, name) != names.end(); };
+  const double calls = changes(options_.changing) || changes(options_.changing_patterns) ? 1 : options_.calls;
+  return machine_.convert_entry * static_cast<double>(tensor.nnz()) / calls;
+}
+
+double CopyPrices::of(const Exposure& exposure, const std::map<std::string, const Tensor*>& operands) const {
+  double ns = 0;
+  for (TensorId tensor = 0; tensor < exposure.tensors.size(); ++tensor) {
+    const auto operand = operands.find(exposure.given.tensors[tensor].name);
+    const auto& read_in = exposure.tensors[tensor].read_in;
+    if (exposure.given.tensors[tensor].is_result || operand == operands.end() || !read_in) continue;
+    const Format& format = operand->second->format();
+    if (!format.all_dense() && format.text() != read_in->text()) ns += of(operand->first, *operand->second);
+  }
+  return ns;
+}
+
+Expected<ChosenReading> chosen_reading(PlannedReading first, const CopyPrices& prices, const std::map<std::string, Format>& pinned,
+                                       const PlanReading& plan) {
+  ChosenReading chosen{std::move(first)};
+  if (!chosen.reading.may_be_located.empty()) {
+    auto blocks = blocks_read(std::move(chosen.reading), prices, plan);
+    if (!blocks || !blocks->reason.empty()) return blocks;
+    chosen = std::move(*blocks);
+  }
+  return places_read(std::move(chosen.reading), prices, pinned, plan);
+}
+
+}  // namespace weft

@@ -1,0 +1,76 @@
+// Readings: the ways in which operands over layouts are read, each planned and priced with its copies, the cheapest taken.
+//
+//   y(i) = A(i,j) * B(i,j) * x(j), B in blocks of 4 x 4
+//   cut: indices into quotients and remainders, A laid out in blocks too; located: B looked up at (i/4, j/4, i%4, j%4); copied: B as CSR
+//
+// Cutting needs no reason; what is read otherwise has to be cheaper by a twentieth, a call's part of the copies included.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/network/exposure.h"
+#include "engine/plan/machine.h"
+#include "weft/session.h"
+#include "weft/tensor.h"
+
+namespace weft {
+
+/// What may be exposed at most, and which operands are located through their layouts.
+struct Reading {
+  Exposing exposing = Exposing::all;
+  std::set<TensorId> located = {};
+  bool locate_all = false;  ///< in place of `located`: all that may_be_located()
+
+  /// From this one down to what never rests on finite values.
+  std::vector<Reading> with_safer_ones() const;
+};
+
+/// A call's part of what laying operands out otherwise takes, in nanoseconds; all of it where the operand changes with every call.
+class CopyPrices {
+ public:
+  CopyPrices(const Machine& machine, const EvaluateOptions& options) : machine_(machine), options_(options) {}
+
+  double of(const std::string& name, const Tensor& tensor) const;
+  /// Of all sparse operands that an exposure reads in another format.
+  double of(const Exposure& exposure, const std::map<std::string, const Tensor*>& operands) const;
+
+ private:
+  const Machine& machine_;
+  const EvaluateOptions& options_;
+};
+
+class Preparation;
+
+/// A plan over a reading.
+struct PlannedReading {
+  std::shared_ptr<Preparation> preparation;
+  std::shared_ptr<const Exposure> exposure = {};  ///< none: no tensor stands in a layout
+  std::map<std::string, const Tensor*> operands = {};  ///< as they are given, where they are
+  double plan_ns = 0;     ///< predicted of a call
+  double copies_ns = 0;   ///< a call's part of the copies
+  std::set<TensorId> may_be_located = {};  ///< operands that others contradict, or are cut for
+  double cut_copies_ns = 0;                ///< where there are such: `copies_ns` of the reading that cuts, before it is planned
+
+  double ns() const { return plan_ns + copies_ns; }
+};
+
+using PlanReading = std::function<Expected<PlannedReading>(const Reading&)>;
+
+/// `reason`: why it is better than cutting; empty of that.
+struct ChosenReading {
+  PlannedReading reading;
+  std::string reason = {};
+};
+
+/// Blocked operands beside others: cut, each or all located, or all copied. Slots and diagonals, which are walked place by place: those
+/// places or copies, unless their layouts are `pinned`. Nothing whose copies alone take longer than another way is planned. `first`: with
+/// all located that may be, else as asked for.
+Expected<ChosenReading> chosen_reading(PlannedReading first, const CopyPrices& prices, const std::map<std::string, Format>& pinned,
+                                       const PlanReading& plan);
+
+}  // namespace weft
