@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "runtime/aligned_blocks.h"
 #include "runtime/blocks.h"
 #include "runtime/extents.h"
 #include "runtime/gaps.h"
@@ -176,7 +177,14 @@ Expected<Tensor> build_from(Coordinates coordinates, Format format, std::span<co
   if (auto checked = check_shape(coordinates, name); !checked) return std::unexpected(checked.error());
   if (auto checked = check_range(coordinates, resources, name); !checked) return std::unexpected(checked.error());
 
-  if (format.layout) return build_with_layout(std::move(coordinates), format, resources, name);
+  if (format.layout) {
+    const auto blocks = aligned_blocks(*format.layout);
+    if (blocks && are_worth_merging(*blocks, coordinates.extents, coordinates.count)) {
+      auto rows = build_from(std::move(coordinates), rows_format(*blocks, format.scalar), already, resources, name);
+      return rows ? blocks_of_rows(*rows, *blocks, format, resources, name) : rows;
+    }
+    return build_with_layout(std::move(coordinates), format, resources, name);
+  }
   if (has_gaps(format)) {
     auto listed = build_from(std::move(coordinates), without_gaps(format), already, resources, name);
     return listed ? relaid(*listed, format, resources, name) : listed;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "runtime/aligned_blocks.h"
 #include "runtime/blocks.h"
 #include "runtime/build.h"
 #include "runtime/convert.h"
@@ -120,11 +121,20 @@ static Expected<Tensor> converted(const Tensor& tensor, const Format& format, co
   if (auto checked = check_buildable(format, tensor.extents(), name); !checked)
     return std::unexpected(checked.error());
   if (tensor.format().layout) {
-    auto listed = entries_with_layout(tensor, tensor.padded() ? Zeros::without_sign_left_out : Zeros::kept, resources);
+    const Zeros zeros = tensor.padded() ? Zeros::without_sign_left_out : Zeros::kept;
+    if (const auto blocks = aligned_blocks(*tensor.format().layout); blocks && are_worth_merging(*blocks, tensor.extents(), tensor.nnz())) {
+      auto rows = rows_of_blocks(tensor, *blocks, zeros, resources, name);
+      return rows ? converted(*rows, format, resources, name) : rows;
+    }
+    auto listed = entries_with_layout(tensor, zeros, resources);
     if (!listed) return std::unexpected(listed.error());
     return build_from(std::move(*listed), format, {}, resources, name);
   }
   if (format.layout) {
+    if (const auto blocks = aligned_blocks(*format.layout); blocks && are_worth_merging(*blocks, tensor.extents(), tensor.nnz())) {
+      auto rows = converted(tensor, rows_format(*blocks, format.scalar), resources, name);
+      return rows ? blocks_of_rows(*rows, *blocks, format, resources, name) : rows;
+    }
     auto listed = entries(tensor, !block_modes(tensor.format()).empty(), resources);
     if (!listed) return std::unexpected(listed.error());
     return build_from(std::move(*listed), format, {}, resources, name);

@@ -1,7 +1,5 @@
 #include "runtime/layout_entries.h"
 
-#include <cmath>
-
 #include "runtime/level_tensor.h"
 #include "runtime/placement.h"
 #include "runtime/scalar_traits.h"
@@ -11,13 +9,6 @@ namespace weft {
 namespace {
 
 constexpr std::string_view the_entries = "the entries of a tensor";
-
-/// Whether a value is among the zeros that are left out.
-template <class T>
-bool is_left_out(T value, Zeros zeros) {
-  if (zeros == Zeros::kept || value != T{0}) return false;
-  return zeros == Zeros::left_out || !std::signbit(value);
-}
 
 /// Before anything is computed of them: blocks may be mostly zeros.
 Expected<Coordinates> without_zeros(Coordinates list, Zeros zeros, const Resources& resources) {

@@ -1,6 +1,7 @@
 // Tensors with a layout to and from coordinates of modes.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <string_view>
 
@@ -24,6 +25,11 @@ enum class Zeros : std::uint8_t {
   without_sign_left_out,  ///< those that building adds are +0
   left_out,
 };
+template <class T>
+bool is_left_out(T value, Zeros zeros) {
+  if (zeros == Zeros::kept || value != T{0}) return false;
+  return zeros == Zeros::left_out || !std::signbit(value);
+}
 
 /// What is stored, by levels and by modes, in the order of the levels. The tensor is verified, as far as its levels go.
 struct StoredPlaces {
