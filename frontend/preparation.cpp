@@ -260,7 +260,7 @@ class Preparation {
     const CopyPrices prices(machine_, options_);
     priced_.may_be_located = may_be_located(network, stored);
     if (reading_.locate_all) reading_.located = priced_.may_be_located;
-    if (!priced_.may_be_located.empty()) priced_.cut_copies_ns = prices.of(*exposed(network, stored), tensors);
+    if (!priced_.may_be_located.empty()) priced_.cut_copies_ns = prices.at_least(*exposed(network, stored), tensors);
     for (const auto& [exposing, located, all] : reading_.with_safer_ones()) {
       exposure = exposed(network, stored, exposing, located);
       levels.exposing = exposing;
@@ -279,7 +279,7 @@ class Preparation {
       if (network.tensors[tensor].is_result || !exposure->tensors[tensor].read_in || !tensors.contains(name)) continue;
       auto read = read_operand(*exposure, tensor, *tensors.at(name), changes(name), resources().with(cancellation_));
       if (!read) return std::unexpected(read.error());
-      if (read->origin != LayoutOrigin::given) priced_.copies_ns += prices.of(name, *tensors.at(name));
+      if (read->origin != LayoutOrigin::given) priced_.copies_ns += prices.of(name, *tensors.at(name), read->stored);
       if (read->origin != LayoutOrigin::given)
         met_.push_back(exposure->tensors[tensor].reach.empty() ? fmt::format("{} from {} to {}", name, tensors.at(name)->format().text(),
                                                                              exposure->tensors[tensor].read_in->text())

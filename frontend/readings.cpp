@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "engine/plan/cost/conversion.h"
+
 namespace weft {
 namespace {
 
@@ -21,11 +23,13 @@ std::string reading_text(const std::vector<TensorDeclaration>& tensors, const st
   return fmt::format("{} {}", names, one ? "is read through a plain copy" : "are read through plain copies");
 }
 
+/// At least, of plain copies.
 double copies_of(const std::set<TensorId>& tensors, const PlannedReading& reading, const CopyPrices& prices) {
   double ns = 0;
   for (const TensorId tensor : tensors) {
     const std::string& name = reading.exposure->given.tensors[tensor].name;
-    if (const auto operand = reading.operands.find(name); operand != reading.operands.end()) ns += prices.of(name, *operand->second);
+    if (const auto operand = reading.operands.find(name); operand != reading.operands.end())
+      ns += prices.at_least(name, *operand->second, plain_format(operand->second->format()));
   }
   return ns;
 }
@@ -81,12 +85,12 @@ Expected<ChosenReading> places_read(PlannedReading levels, const CopyPrices& pri
   }
   if (placed.empty()) return ChosenReading{std::move(levels)};
   const double copies_ns = copies_of(placed, levels, prices);
-  const double ns = levels.plan_ns;
+  const double ns = levels.ns();
   if (copies_ns >= ns) return ChosenReading{std::move(levels)};
   auto plain = plan({.exposing = Exposing::none});
   if (has_no_room(plain)) return ChosenReading{std::move(levels)};
   if (!plain) return std::unexpected(plain.error());
-  const double copied_ns = plain->plan_ns + copies_ns;
+  const double copied_ns = plain->ns();
   if (copied_ns > worth_reading_so * ns) return ChosenReading{std::move(levels)};
   const std::string reading = reading_text(levels.exposure->given.tensors, placed, false);
   return ChosenReading{std::move(*plain), fmt::format("{}, {:.3g} us a call, conversion included, instead of {:.3g} us", reading,
@@ -105,20 +109,28 @@ std::vector<Reading> Reading::with_safer_ones() const {
   return readings;
 }
 
-double CopyPrices::of(const std::string& name, const Tensor& tensor) const {
+double CopyPrices::share(const std::string& name, double ns) const {
   const auto changes = [&](const std::vector<std::string>& names) { return std::ranges::find(names, name) != names.end(); };
-  const double calls = changes(options_.changing) || changes(options_.changing_patterns) ? 1 : options_.calls;
-  return machine_.convert_entry * static_cast<double>(tensor.nnz()) / calls;
+  return changes(options_.changing) || changes(options_.changing_patterns) ? ns : ns / options_.calls;
 }
 
-double CopyPrices::of(const Exposure& exposure, const std::map<std::string, const Tensor*>& operands) const {
+double CopyPrices::of(const std::string& name, const Tensor& from, const Tensor& to) const {
+  return share(name, conversion_ns(from.format(), static_cast<double>(from.nnz()), to.format(), static_cast<double>(to.nnz()), machine_));
+}
+
+double CopyPrices::at_least(const std::string& name, const Tensor& from, const Format& to) const {
+  const auto places = static_cast<double>(from.nnz());
+  return share(name, conversion_ns(from.format(), places, to, from.padded() ? 0 : places, machine_));
+}
+
+double CopyPrices::at_least(const Exposure& exposure, const std::map<std::string, const Tensor*>& operands) const {
   double ns = 0;
   for (TensorId tensor = 0; tensor < exposure.tensors.size(); ++tensor) {
     const auto operand = operands.find(exposure.given.tensors[tensor].name);
     const auto& read_in = exposure.tensors[tensor].read_in;
     if (exposure.given.tensors[tensor].is_result || operand == operands.end() || !read_in) continue;
     const Format& format = operand->second->format();
-    if (!format.all_dense() && format.text() != read_in->text()) ns += of(operand->first, *operand->second);
+    if (!format.all_dense() && format.text() != read_in->text()) ns += at_least(operand->first, *operand->second, *read_in);
   }
   return ns;
 }

@@ -35,11 +35,15 @@ class CopyPrices {
  public:
   CopyPrices(const Machine& machine, const EvaluateOptions& options) : machine_(machine), options_(options) {}
 
-  double of(const std::string& name, const Tensor& tensor) const;
-  /// Of all sparse operands that an exposure reads in another format.
-  double of(const Exposure& exposure, const std::map<std::string, const Tensor*>& operands) const;
+  double of(const std::string& name, const Tensor& from, const Tensor& to) const;
+  /// At least, before it is laid out: blocks store the entries, and padding of blocks may be all there is.
+  double at_least(const std::string& name, const Tensor& from, const Format& to) const;
+  /// The latter of all sparse operands that an exposure reads in another format.
+  double at_least(const Exposure& exposure, const std::map<std::string, const Tensor*>& operands) const;
 
  private:
+  double share(const std::string& name, double ns) const;
+
   const Machine& machine_;
   const EvaluateOptions& options_;
 };

@@ -193,6 +193,20 @@ std::optional<AlignedBlocks> aligned_blocks(const Layout& layout) {
   return blocks;
 }
 
+Rearranging rearranging(const Format& from, const Format& to) {
+  std::vector<std::optional<std::uint32_t>> rows;
+  for (const Format* const format : {&from, &to}) {
+    std::optional<AlignedBlocks> blocks;
+    if (format->layout) blocks = aligned_blocks(*format->layout);
+    if (format->layout && !blocks) return Rearranging::sorts_places;
+    const auto& levels = format->levels;
+    const bool are_rows = !format->layout && levels.size() == 2 && is_dense(levels[0].kind) && is_compressed(levels[1].kind);
+    rows.push_back(blocks ? std::optional(blocks->row) : are_rows ? std::optional(format->mode_order[0]) : std::nullopt);
+  }
+  const bool any_blocks = from.layout || to.layout;
+  return any_blocks && rows[0] && rows[0] == rows[1] ? Rearranging::merges : Rearranging::sorts_entries;
+}
+
 Format rows_format(const AlignedBlocks& blocks, Scalar scalar) {
   Format format;
   format.levels = {{.kind = LevelKind::dense}, {.kind = LevelKind::compressed}};

@@ -70,17 +70,6 @@ Affine value_of(const ModePart& part) {
   return part.divisor == 1 ? value : value.divided(static_cast<std::int64_t>(part.divisor));
 }
 
-/// A plain format to read a tensor in whose layout is not exposed, or to compute one in: dense where every coordinate has a place.
-Format plain_format(const Format& format) {
-  // Bands, bounds and lengths leave places out.
-  const bool sparse = std::ranges::any_of(format.layout->levels, [&](const LayoutLevel& level) {
-    return !is_dense(level.kind) || !part_of(*format.layout, level) || !level.value;
-  });
-  Format plain = dense_format(format.modes(), format.scalar);
-  for (std::size_t level = 1; level < plain.order() && sparse; ++level) plain.levels[level].kind = LevelKind::compressed;
-  return plain;
-}
-
 /// The kinds that kernels read under every other: an order of a chain is that of its modes, and lengths become coordinates.
 LevelKind read_kind(LevelKind kind) { return has_lengths(kind) ? LevelKind::compressed : kind; }
 
@@ -802,6 +791,16 @@ Format format_over(const std::vector<ModePart>& parts, const Format& levels, std
   }
   format.layout = std::make_shared<const Layout>(std::move(layout));
   return format;
+}
+
+Format plain_format(const Format& format) {
+  // Bands, bounds and lengths leave places out.
+  const bool sparse = std::ranges::any_of(format.layout->levels, [&](const LayoutLevel& level) {
+    return !is_dense(level.kind) || !part_of(*format.layout, level) || !level.value;
+  });
+  Format plain = dense_format(format.modes(), format.scalar);
+  for (std::size_t level = 1; level < plain.order() && sparse; ++level) plain.levels[level].kind = LevelKind::compressed;
+  return plain;
 }
 
 std::set<TensorId> may_be_located(const Network& network, const std::vector<StoredAs>& stored) {

@@ -136,6 +136,9 @@ std::set<TensorId> may_be_located(const Network& network, const std::vector<Stor
 /// The level of slots that is one compressed level with the singleton below: of (i:d, *:d, j:q) the second.
 std::optional<std::uint32_t> slots_of_fibers(const Layout& layout);
 
+/// A plain format to read a tensor in whose layout is not exposed, or to compute one in: dense where every coordinate has a place.
+Format plain_format(const Format& format);
+
 /// A layout of other modes: what held mode m holds modes[m]. Plain formats stay.
 Format with_modes(Format format, const std::vector<std::uint32_t>& modes);
 

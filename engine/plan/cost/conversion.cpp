@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/plan/estimate/operand_facts.h"
+#include "runtime/aligned_blocks.h"
 #include "runtime/dense_levels.h"
 #include "runtime/level_traits.h"
 
@@ -37,6 +38,17 @@ double leading_entries(const Format& format, std::size_t levels, const Statistic
 double conversion_ns(const OperandFacts& operand, const Machine& machine) {
   const double whole = operand.statistics.nnz() * machine.convert_entry + static_cast<double>(operand.bytes) * 2 / machine.stream[3];
   return whole * operand.conversion_share;
+}
+
+double conversion_ns(const Format& from, double from_places, const Format& to, double to_places, const Machine& machine) {
+  constexpr double share_of_place = 0.25;  // read or written in the order of the rows, beside an entry that is sorted
+  const double places = from_places + to_places;
+  if (from.all_dense() && to.all_dense()) return places * share_of_conversion * machine.convert_entry;
+  if (!from.layout && !to.layout) return from_places * machine.convert_entry;
+  const Rearranging how = rearranging(from, to);
+  if (how == Rearranging::sorts_places) return places * machine.convert_entry;
+  const double sorted = how == Rearranging::merges ? 0 : std::min(from_places, to_places);
+  return (places * share_of_place + sorted) * machine.convert_entry;
 }
 
 double layout_ns(const ScheduledTensor& tensor, const OperandFacts& operand, const Machine& machine) {

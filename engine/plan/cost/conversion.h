@@ -11,6 +11,9 @@ namespace weft {
 /// Nanoseconds to convert an operand once, of which this network bears its share.
 double conversion_ns(const OperandFacts& operand, const Machine& machine);
 
+/// Nanoseconds to store so many places of a format as so many of another, once; entries that are no padding are on both sides.
+double conversion_ns(const Format& from, double from_places, const Format& to, double to_places, const Machine& machine);
+
 /// Nanoseconds to bring an operand into the layout that a schedule has of it, once. An opened one (search/open_layouts.h) pays for its
 /// array of ends alone.
 double layout_ns(const ScheduledTensor& tensor, const OperandFacts& operand, const Machine& machine);
