@@ -11,8 +11,8 @@
 
 namespace weft {
 
-/// Unsupported for a format with a layout, of which plans and code need more than figures.
-Expected<void> known_without_tensors(const Format& format, std::string_view name);
+/// Unsupported: a layout of which plans and code need more than figures.
+std::unexpected<Error> unknown_without_tensor(const Format& format, std::string_view name);
 /// Of tensors, which stay the caller's. Input error for borrowed arrays that are not valid.
 Expected<NamedFacts> named_facts(const Tensors& tensors, const Resources& resources);
 /// Operands as planning sees them whose layouts are pinned: those that come in another format are converted (and the layout

@@ -9,6 +9,7 @@
 
 #include "engine/exposed.h"
 #include "engine/fallback.h"
+#include "engine/level_figures.h"
 #include "engine/plan/estimate/count_joins.h"
 #include "engine/placed_values.h"
 #include "engine/plan/explain/explain_sparse.h"
@@ -30,6 +31,7 @@
 #include "frontend/result_report.h"
 #include "frontend/token.h"
 #include "runtime/elapsed.h"
+#include "runtime/placement.h"
 #include "runtime/scalar_traits.h"
 #include "runtime/tensor_facts.h"
 
@@ -238,8 +240,8 @@ class Preparation {
     return std::ranges::all_of(exposure.finite, [&](TensorId tensor) {
       const TensorDeclaration& declared = exposure.given.tensors[tensor];
       if (declared.is_result || vouched_for_.contains(declared.name)) return !declared.is_result;
-      const Tensor* const stored = stored_.at(declared.name).stored;
-      return stored != nullptr && finite_values(*stored, resources().threads);
+      const OperandFacts& operand = stored_.at(declared.name);
+      return operand.stored == nullptr ? operand.statistics.finite() : finite_values(*operand.stored, resources().threads);
     });
   }
 
@@ -247,14 +249,10 @@ class Preparation {
   Expected<void> expose(Network& network, PlanOptions& plan_options) {
     if (saved_levels() != nullptr) return expose_saved(network, plan_options);
     std::map<std::string, const Tensor*> tensors;
-    for (const auto& [name, operand] : stored_) {
-      if (operand.stored == nullptr) {
-        if (auto known = known_without_tensors(operand.format, name); !known) return known;
-        continue;
-      }
-      tensors.emplace(name, operand.stored);
-    }
-    const std::vector<StoredAs> stored = stored_as(network, tensors, plan_options);
+    for (const auto& [name, operand] : stored_)
+      if (operand.stored != nullptr) tensors.emplace(name, operand.stored);
+    std::vector<StoredAs> stored = stored_as(network, tensors, plan_options);
+    if (auto told = add_figures(network, stored); !told) return told;
     std::optional<Exposure> exposure;
     SavedLevels& levels = prepared_.levels.emplace();
     const CopyPrices prices(machine_, options_);
@@ -272,6 +270,7 @@ class Preparation {
       }
       if (is_finite_beyond(*exposure)) break;
     }
+    if (auto told = tell_levels(network, *exposure, stored); !told) return told;
     for (const auto& [name, tensor] : tensors)
       levels.given[name] = {tensor->format(), tensor->extents(), tensor->level_extents(), static_cast<double>(tensor->nnz())};
     for (TensorId tensor = 0; tensor < network.tensors.size(); ++tensor) {
@@ -291,6 +290,41 @@ class Preparation {
     take_exposure(network, plan_options, std::move(*exposure));
     priced_.exposure = prepared_.exposure;
     priced_.operands = std::move(tensors);
+    return {};
+  }
+
+  /// The formats of operands of which there are figures alone.
+  Expected<void> add_figures(const Network& network, std::vector<StoredAs>& stored) const {
+    for (TensorId tensor = 0; tensor < network.tensors.size(); ++tensor) {
+      const TensorDeclaration& declared = network.tensors[tensor];
+      const auto operand = stored_.find(declared.name);
+      if (declared.is_result || operand == stored_.end() || operand->second.stored != nullptr) continue;
+      stored[tensor].format = operand->second.format;
+      if (!operand->second.format.layout) continue;
+      const auto placement = Placement::of(*operand->second.format.layout, declared.extents, declared.name);
+      if (!placement) return std::unexpected(placement.error());
+      if (placement->depends_on_data()) return unknown_without_tensor(operand->second.format, declared.name);
+      stored[tensor].level_extents = placement->level_extents();
+    }
+    return {};
+  }
+
+  /// What these have over the levels that are read.
+  Expected<void> tell_levels(const Network& network, const Exposure& exposure, const std::vector<StoredAs>& stored) {
+    for (TensorId tensor = 0; tensor < network.tensors.size(); ++tensor) {
+      const TensorDeclaration& declared = network.tensors[tensor];
+      const auto operand = stored_.find(declared.name);
+      if (declared.is_result || operand == stored_.end() || operand->second.stored != nullptr) continue;
+      const Statistics known = operand->second.statistics;
+      const Format& given = *stored[tensor].format;
+      prepared_.levels->given[declared.name] = {given, declared.extents, stored[tensor].level_extents, known.nnz()};
+      const auto levels = figures_over_levels(exposure, tensor, known);
+      if (!levels) return unknown_without_tensor(given, declared.name);
+      operand->second = operand_facts(*levels);
+      if (!exposure.tensors[tensor].parts.empty() && !levels->format().all_dense())
+        taken_full_.push_back(fmt::format("{} in {}, {:.0f} places for {:.0f} entries", declared.name,
+                                          exposure.tensors[tensor].read_in->text(), levels->nnz(), known.nnz()));
+    }
     return {};
   }
 
@@ -486,6 +520,8 @@ class Preparation {
         report().explanation += fmt::format("converted before the run, as their layouts are pinned: {}\n", fmt::join(converted_, "; "));
       for (const PlacedValues& placed : placed_values(network, *plan, facts, plan_options.machine))
         report().explanation += explanation(placed, plan->schedule) + "\n";
+      if (!taken_full_.empty())
+        report().explanation += fmt::format("blocks are taken to be full, as figures do not tell: {}\n", fmt::join(taken_full_, "; "));
       if (!met_.empty()) report().explanation += fmt::format("converted before the run, to meet these: {}\n", fmt::join(met_, "; "));
       if (options_.why) {
         const auto relaxing = Clock::now();
@@ -686,6 +722,7 @@ class Preparation {
   PlannedReading priced_;
   Tensors layouts_;  // of operands that come in another format than the one that is pinned
   std::vector<std::string> converted_;
+  std::vector<std::string> taken_full_;  // operands without a tensor
   std::vector<std::string> met_;  // likewise, of operands that meet exposed levels
   NamedFacts stored_;  // as planning sees them
   Network given_;      // without the trees that --tree pins, and as the tensors stand
@@ -726,7 +763,8 @@ Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, con
     return priced;
   };
   const bool by_time = options.objective.empty() || options.objective == "time";
-  const bool free = from == CodeFrom::anywhere && saved == nullptr && options.schedule.empty() && !options.prove;
+  const bool known = std::ranges::all_of(operands, [](const auto& operand) { return operand.second.stored != nullptr; });
+  const bool free = known && from == CodeFrom::anywhere && saved == nullptr && options.schedule.empty() && !options.prove;
   auto first = read_so({.locate_all = free && by_time});
   if (!first && free && by_time && first.error().kind == ErrorKind::resource) first = read_so({});
   if (!first) return std::unexpected(first.error());
