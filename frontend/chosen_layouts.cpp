@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "engine/plan/cost/conversion.h"
 #include "runtime/block_fill.h"
 #include "runtime/tensor_facts.h"
 
@@ -37,15 +38,15 @@ struct LayoutCandidate {
   double least_gain = 1;     ///< of the predicted time
 };
 
-/// What it takes to store the operand otherwise.
-double conversion_ns(const OperandFacts& operand, const Machine& machine) {
+/// Sorting the entries of an operand, about as long as looking for another layout takes.
+double sorting_ns(const OperandFacts& operand, const Machine& machine) {
   return machine.convert_entry * static_cast<double>(operand.stored->nnz());
 }
 
-/// Whether the calls take longer than storing a sparse operand otherwise, and than looking for another layout.
+/// Whether the calls take longer than looking for another layout of a sparse operand.
 bool is_worth_a_look(const OperandFacts& operand, const Prepared& plain, double calls, const Machine& machine) {
   if (operand.stored == nullptr || operand.format.layout || operand.format.all_dense()) return false;
-  return calls * plain.plan.cost.ns > std::max(least_ns, conversion_ns(operand, machine));
+  return calls * plain.plan.cost.ns > std::max(least_ns, sorting_ns(operand, machine));
 }
 
 /// The groups of rows, and the blocks of several columns, that take least for the places they have: the former gather least, the latter
@@ -78,10 +79,10 @@ Expected<std::vector<LayoutCandidate>> candidates(const OperandFacts& operand, d
                                                   const Resources& resources) {
   std::vector<LayoutCandidate> found;
   const Tensor& stored = *operand.stored;
-  const double takes_ns = conversion_ns(operand, machine);
   if (stored.order() == 1) {
     const double bytes = static_cast<double>(stored.extents()[0]) * scalar_bytes(operand.format.scalar);
-    found.push_back({dense_format(1, operand.format.scalar), "a dense vector", takes_ns + bytes / machine.stream[3], least_gain});
+    const double takes_ns = sorting_ns(operand, machine) + bytes / machine.stream[3];
+    found.push_back({dense_format(1, operand.format.scalar), "a dense vector", takes_ns, least_gain});
   }
   if (stored.order() != 2 || calls <= 1 || stored.nnz() < least_entries) return found;
   const auto fills = block_fills(stored, resources);
@@ -91,6 +92,8 @@ Expected<std::vector<LayoutCandidate>> candidates(const OperandFacts& operand, d
     if (!format) return std::unexpected(format.error());
     format->scalar = operand.format.scalar;
     const bool is_full = block.diagonal || block.fill >= least_fill;
+    const auto entries = static_cast<double>(stored.nnz());
+    const double takes_ns = conversion_ns(stored.format(), entries, *format, entries / block.fill, machine);
     found.push_back({std::move(*format), fmt::format("{}, {:.0f} % full", block.words(), 100 * block.fill), takes_ns,
                      is_full ? least_gain : sparse_gain});
   }
