@@ -105,4 +105,24 @@ TEST_CASE("random matrices in random blocks, array for array as sorted") {
   }
 }
 
+TEST_CASE("rows in many chunks") {
+  std::mt19937 random(3);
+  List list{.extents = {9001, 50}, .tuples = {}, .values = {}};
+  for (int n = 0; n < 60000; ++n) {
+    list.tuples.push_back({random() % 9001, random() % 50});
+    list.values.push_back(static_cast<double>(random() % 5) + 1);
+  }
+  for (const std::string_view text : {"bcsr(2,3)", "bcsr(3,1)", "(i,j) -> (i:d, j/4:s, j%4:d)"}) {
+    const Format format = *parse_format(text);
+    const auto wanted = build_with_layout(coordinates(list), format, resources(1), "T");
+    const auto merged = build(coordinates(list), format, resources(4), "T");
+    REQUIRE(wanted);
+    REQUIRE(merged);
+    check_equal(*merged, *wanted);
+    const auto rows = convert(*merged, *parse_format("ds"), resources(4), "T");
+    REQUIRE(rows);
+    CHECK(stored(*rows) == summed(list));
+  }
+}
+
 }  // namespace aligned_blocks_test
