@@ -74,9 +74,9 @@ bool has_room(const HashedTable& table, const Target& target, std::uint64_t more
 /// A key makes an entry on every level from the first mode on in which it differs from the key before. Every key writes to its entries on
 /// all levels, those made before it too, with the ends of the fibers below them: which of them it makes is as good as drawn by lot, so
 /// that a branch would cost more.
-/// `Modes`: as many, known while compiling; 0: any number.
+/// `Modes`: as many, known while compiling; 0: any number. False: cancelled.
 template <std::size_t Modes, bool Wide, class T, class Keys>
-void write_entries(const HashedTable& table, const Keys& keys, std::uint64_t count, const Target& target, const Sizes& before) {
+bool write_entries(const HashedTable& table, const Keys& keys, std::uint64_t count, const Target& target, const Sizes& before) {
   constexpr std::size_t most = Modes == 0 ? HashedTable::most_appended_modes : Modes;
   const std::uint64_t modes = Modes == 0 ? table.modes : Modes;
   std::array<void*, most> crd;
@@ -88,29 +88,33 @@ void write_entries(const HashedTable& table, const Keys& keys, std::uint64_t cou
     made[mode] = before[mode];
   }
   T* values = reinterpret_cast<T*>(target.output.values);
-  for (std::uint64_t n = 0; n < count; ++n) {
-    const std::uint64_t differs = n == 0 ? 0 : keys.differs(n);
-    std::uint64_t below = 0;
-    for (std::uint64_t mode = modes; mode-- > 0;) {
-      made[mode] += differs <= mode ? 1 : 0;
-      if (mode + 1 < modes) pos[mode + 1][made[mode]] = below;
-      below = made[mode];
-      const std::uint64_t coordinate = keys.coordinate(n, mode);
-      if (Wide && (target.wide >> (target.first + mode) & 1) != 0)
-        static_cast<std::uint64_t*>(crd[mode])[below - 1] = coordinate;
-      else
-        static_cast<std::uint32_t*>(crd[mode])[below - 1] = static_cast<std::uint32_t>(coordinate);
+  const bool written = hashed::in_runs(table, count, [&](std::uint64_t first, std::uint64_t end) {
+    for (std::uint64_t n = first; n < end; ++n) {
+      const std::uint64_t differs = n == 0 ? 0 : keys.differs(n);
+      std::uint64_t below = 0;
+      for (std::uint64_t mode = modes; mode-- > 0;) {
+        made[mode] += differs <= mode ? 1 : 0;
+        if (mode + 1 < modes) pos[mode + 1][made[mode]] = below;
+        below = made[mode];
+        const std::uint64_t coordinate = keys.coordinate(n, mode);
+        if (Wide && (target.wide >> (target.first + mode) & 1) != 0)
+          static_cast<std::uint64_t*>(crd[mode])[below - 1] = coordinate;
+        else
+          static_cast<std::uint32_t*>(crd[mode])[below - 1] = static_cast<std::uint32_t>(coordinate);
+      }
+      values[made[modes - 1] - 1] = keys.value(n);
     }
-    values[made[modes - 1] - 1] = keys.value(n);
-  }
+  });
+  if (!written) return false;
   for (std::uint64_t mode = 0; mode < modes; ++mode) {
     target.levels[mode].size = made[mode];
     if (mode > 0) target.levels[mode].closed = made[mode - 1];
   }
+  return true;
 }
 
 template <class T, class Keys>
-void write_entries(const HashedTable& table, const Keys& keys, std::uint64_t count, const Target& target, const Sizes& before) {
+bool write_entries(const HashedTable& table, const Keys& keys, std::uint64_t count, const Target& target, const Sizes& before) {
   if (target.wide != 0) return write_entries<0, true, T>(table, keys, count, target, before);
   switch (table.modes) {
     case 1: return write_entries<1, false, T>(table, keys, count, target, before);
@@ -138,8 +142,7 @@ std::int32_t append_keys(const HashedTable& table, const Keys& keys, std::uint64
     }
     if (const std::int32_t status = make_room(table, target, more); status != 0) return status;
   }
-  write_entries<T>(table, keys, count, target, before);
-  return 0;
+  return write_entries<T>(table, keys, count, target, before) ? 0 : static_cast<std::int32_t>(KernelStatus::cancelled);
 }
 
 template <class T>
@@ -156,16 +159,19 @@ std::int32_t append_all(HashedTable& table, const Target& target) {
   std::uint64_t count = 0;
   std::uint64_t before = ~order.tag(0);
   T sum = 0;
-  for (std::uint64_t n = 0; n < table.size; ++n) {
-    const std::uint64_t tag = order.tag(n);
-    const T value = target.counts ? T{0} : reinterpret_cast<const T*>(table.values)[order.entry(n)];
-    const bool fresh = tag != before;
-    before = tag;
-    count += fresh ? 1 : 0;
-    sum = fresh ? value : sum + value;
-    tags[count - 1] = tag;
-    sums[count - 1] = sum;
-  }
+  const bool summed = hashed::in_runs(table, table.size, [&](std::uint64_t first, std::uint64_t end) {
+    for (std::uint64_t n = first; n < end; ++n) {
+      const std::uint64_t tag = order.tag(n);
+      const T value = target.counts ? T{0} : reinterpret_cast<const T*>(table.values)[order.entry(n)];
+      const bool fresh = tag != before;
+      before = tag;
+      count += fresh ? 1 : 0;
+      sum = fresh ? value : sum + value;
+      tags[count - 1] = tag;
+      sums[count - 1] = sum;
+    }
+  });
+  if (!summed) return static_cast<std::int32_t>(KernelStatus::cancelled);
   return append_keys<T>(table, PackedKeys<T>{table, tags, sums}, count, target);
 }
 

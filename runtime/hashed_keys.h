@@ -48,4 +48,16 @@ bool resize(HashedTable& table, T*& array, HashedTable::Array number, std::uint6
 
 inline bool is_cancelled(const HashedTable& table) { return table.cancelled != nullptr && *table.cancelled != 0; }
 
+/// Calls body(first, end) for runs of [0, count), a million entries each: some milliseconds between two looks at the cancellation flag.
+/// False: cancelled.
+template <class Body>
+bool in_runs(const HashedTable& table, std::uint64_t count, const Body& body) {
+  constexpr std::uint64_t run = std::uint64_t{1} << 20;
+  for (std::uint64_t first = 0; first < count; first += run) {
+    if (is_cancelled(table)) return false;
+    body(first, std::min(count, first + run));
+  }
+  return true;
+}
+
 }  // namespace weft::hashed

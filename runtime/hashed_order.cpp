@@ -24,15 +24,17 @@ bool sort_by_digits_of(const HashedTable& table, std::uint64_t*& from, std::uint
   for (std::uint64_t n = 1; n < table.size; ++n) varying |= from[n * words + word] ^ from[word];
   for (unsigned shift = first_bit; shift < 64 && (varying >> shift) != 0; shift += bits) {
     if ((varying >> shift) % buckets == 0) continue;
-    if (is_cancelled(table)) return false;
     std::uint64_t starts[buckets] = {};
     for (std::uint64_t n = 0; n < table.size; ++n) ++starts[(from[n * words + word] >> shift) % buckets];
     std::uint64_t start = 0;
     for (std::uint64_t& bucket : starts) start += std::exchange(bucket, start);
-    for (std::uint64_t n = 0; n < table.size; ++n) {
-      const std::uint64_t place = starts[(from[n * words + word] >> shift) % buckets]++;
-      for (std::uint64_t each = 0; each < words; ++each) to[place * words + each] = from[n * words + each];
-    }
+    const bool moved = in_runs(table, table.size, [&](std::uint64_t first, std::uint64_t end) {
+      for (std::uint64_t n = first; n < end; ++n) {
+        const std::uint64_t place = starts[(from[n * words + word] >> shift) % buckets]++;
+        for (std::uint64_t each = 0; each < words; ++each) to[place * words + each] = from[n * words + each];
+      }
+    });
+    if (!moved) return false;
     std::swap(from, to);
   }
   return true;

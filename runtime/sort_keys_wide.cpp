@@ -127,35 +127,21 @@ void sort_list(typename Of::Key* list, std::uint64_t count) {
   for (int n = 0; n < Count; ++n) Of::store(live<Of>(count, n), list + n * Of::lanes, keys[n]);
 }
 
+// In the fewest vectors that hold it, a power of two of at most Most.
+template <class Of, int Most, int Count = 1>
+void sort_fitting(typename Of::Key* list, std::uint64_t count) {
+  if constexpr (Count == Most)
+    sort_list<Of, Count>(list, count);
+  else if (count <= static_cast<std::uint64_t>(Count) * Of::lanes)
+    sort_list<Of, Count>(list, count);
+  else
+    sort_fitting<Of, Most, 2 * Count>(list, count);
+}
+
 }  // namespace
 
-void wide_sort(std::uint32_t* keys, std::uint64_t count) {
-  if (count <= 16)
-    sort_list<Keys, 1>(keys, count);
-  else if (count <= 32)
-    sort_list<Keys, 2>(keys, count);
-  else if (count <= 64)
-    sort_list<Keys, 4>(keys, count);
-  else if (count <= 128)
-    sort_list<Keys, 8>(keys, count);
-  else
-    sort_list<Keys, 16>(keys, count);
-}
-
-void wide_sort(std::uint64_t* keys, std::uint64_t count) {
-  if (count <= 8)
-    sort_list<LongKeys, 1>(keys, count);
-  else if (count <= 16)
-    sort_list<LongKeys, 2>(keys, count);
-  else if (count <= 32)
-    sort_list<LongKeys, 4>(keys, count);
-  else if (count <= 64)
-    sort_list<LongKeys, 8>(keys, count);
-  else if (count <= 128)
-    sort_list<LongKeys, 16>(keys, count);
-  else
-    sort_list<LongKeys, 32>(keys, count);
-}
+void wide_sort(std::uint32_t* keys, std::uint64_t count) { sort_fitting<Keys, 16>(keys, count); }
+void wide_sort(std::uint64_t* keys, std::uint64_t count) { sort_fitting<LongKeys, 32>(keys, count); }
 
 namespace {
 

@@ -147,7 +147,10 @@ def cases_ended_while_writing(_):
     """What a signal ends leaves no temporary file, and says which signal it was."""
     for number in (signal.SIGHUP, signal.SIGQUIT, signal.SIGPIPE, signal.SIGXCPU):
         def one(weft, number=number):
-            status = ended_by(weft, number, preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CORE, (0, 0)))
+            def as_usual():  # also where the tests are started in the background, with signals ignored
+                signal.signal(number, signal.SIG_DFL)
+                resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+            status = ended_by(weft, number, preexec_fn=as_usual)
             require_equal(status, -number, "exit status")
             require_equal(temporary_files(weft), [], "temporary files left over")
             require_equal(weft.text("a.tns.gz"), "old", "the file of that name is untouched")

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstdlib>
 
+#include "tests/unit/sanitized.h"
+
 namespace weft::test {
 
 inline bool is_long_run() { return std::getenv("WEFT_LONG") != nullptr; }
@@ -18,6 +20,11 @@ inline std::uint64_t draw() {
 /// Whether the `number`-th of many cases is in this run's share, one in `parts`: (number + draw()) mod parts = 0.
 inline bool is_drawn(std::uint64_t number, std::uint64_t parts) {
   return is_long_run() || (number + draw()) % parts == 0;
+}
+
+/// The same of cases that a build with sanitizers repeats, at three times the time: only there one in `parts`.
+inline bool is_drawn_sanitized(std::uint64_t number, std::uint64_t parts = 3) {
+  return !is_sanitized() || is_drawn(number, parts);
 }
 
 }  // namespace weft::test

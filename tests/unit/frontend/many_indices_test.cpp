@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "frontend/operand.h"
-#include "unit/sanitized.h"
 #include "unit/share.h"
 #include "weft/engine.h"
 #include "weft/entries.h"
@@ -64,7 +63,7 @@ TEST_CASE("64 indices, with results of every kind") {
   const Engine engine = *Engine::create({});
   std::uint64_t number = 0;
   for (const char* format : {"", "dd", "ss", "ds:1,0", "uq", "hs", "hh"}) {
-    if (test::is_sanitized() && !test::is_drawn(number++, 3)) continue;
+    if (!test::is_drawn_sanitized(number++)) continue;
     CompileOptions options;
     if (*format != '\0') options.formats["R"] = *parse_format(format);
     const auto kernel = engine.compile(made.expression, made.operands, options);

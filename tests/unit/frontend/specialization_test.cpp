@@ -12,7 +12,6 @@
 #include "frontend/operand.h"
 #include "frontend/parse.h"
 #include "frontend/resolve.h"
-#include "unit/sanitized.h"
 #include "unit/share.h"
 #include "weft/session.h"
 
@@ -116,7 +115,7 @@ TEST_CASE("specialization: every grade gives the same result") {
        {{"B", "dss"}, {"y", "dsd:1,2,0"}}},
   };
   for (std::size_t number = 0; number < std::size(cases); ++number) {
-    if (test::is_sanitized() && !test::is_drawn(number, 4)) continue;
+    if (!test::is_drawn_sanitized(number, 6)) continue;
     const Case& one = cases[number];
     CAPTURE(one.expression);
     std::vector<double> first;

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "unit/frontend/host_loop.h"
-#include "unit/sanitized.h"
 #include "unit/share.h"
 #include "weft/arrays.h"
 
@@ -53,7 +52,7 @@ TEST_CASE("symbolic: products of sparse matrices written into values of the host
                                  Product{"C(i,j,r) = A(i,k) * B(k,j) * D(r)", "ssd", "ds"}}) {
     for (const unsigned threads : {1U, 2U}) {
       for (const bool large : {false, true}) {
-        if (test::is_sanitized() && !test::is_drawn(number++, 3)) continue;
+        if (!test::is_drawn_sanitized(number++)) continue;
         CAPTURE(product.text);
         CAPTURE(product.format);
         CAPTURE(threads);
@@ -191,8 +190,10 @@ TEST_CASE("symbolic: pattern and values in arrays of the host") {
 
 TEST_CASE("symbolic: a result at the positions of an operand is read by the next kernel, which is bound once and for all") {
   std::mt19937_64 random(5);
+  std::uint64_t number = 0;
   for (const std::string format : {"sss", "uqq", "sss:2,0,1", "hss"}) {
     for (const unsigned threads : {1U, 2U}) {
+      if (!test::is_drawn_sanitized(number++)) continue;
       CAPTURE(format);
       const Engine engine = engine_with(threads);
       Tensors operands = {{"T", operand("sparse(30x20x25,nnz=900,seed=1)", format)}, {"A", operand("uniform(30x4)")},

@@ -60,7 +60,7 @@ TEST_CASE("workspaces: operands replaced at random, by others of any format, pat
   unsigned number = 0;
   for (const Run& run : runs) {
     for (const unsigned threads : {1U, 2U}) {
-      if (test::is_sanitized() && !test::is_drawn(number++, 3)) continue;
+      if (!test::is_drawn_sanitized(number++)) continue;
       CAPTURE(run.text);
       CAPTURE(threads);
       const Engine engine = engine_with(threads);

@@ -4,7 +4,6 @@
 
 #include "runtime/sketch.h"
 #include "unit/runtime/reference.h"
-#include "unit/sanitized.h"
 #include "unit/share.h"
 
 namespace distinct_test {
@@ -109,7 +108,7 @@ TEST_CASE("all sets of levels, counted together and one by one, in every kind of
   std::uint64_t number = 0;
   for (const std::string_view text :
        {"ssss", "ssss:3,1,2,0", "dsds:2,1,0,3", "ddss:0,2,1,3", "sdds:1,0,2,3", "uqqq", "suqq:2,0,1,3", "duqs:2,3,1,0", "suqd:1,0,3,2"}) {
-    if (test::is_sanitized() && !test::is_drawn(number++, 3)) continue;
+    if (!test::is_drawn_sanitized(number++)) continue;
     INFO(text);
     auto tensor = build(coordinates(list), *parse_format(text), resources(), "T");
     REQUIRE(tensor);
