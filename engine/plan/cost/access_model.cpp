@@ -82,7 +82,7 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ScheduledTensor& t
   if (facts != nullptr && facts->stored != nullptr && !facts->laid_out && sparse_ && !converted_ && !follows_) even_ = even_levels(*facts);
   // Positions and coordinates of a converted tensor take about what a CSF takes; of others the stored size is known.
   const bool stored = facts != nullptr && !converted_ && !follows_;
-  const double coordinates = chained_ ? 2 + 4 * static_cast<double>(levels_.size() - 1) : 6;
+  constexpr double coordinates = 6;
   bytes_ = stored ? static_cast<double>(facts->bytes) : positions_by_level_.back() * (scalar_bytes_ + (sparse_ ? coordinates : 0));
 }
 

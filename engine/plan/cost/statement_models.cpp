@@ -137,6 +137,7 @@ std::uint32_t StatementModels::add(const Schedule& schedule, std::size_t number,
     describe_storage(schedule.tensors[scheduled.target.tensor].format, scheduled.target, statement);
   }
   describe_dense_loops(statement);
+  for (const auto& factor : statement.factors) statement.returning.push_back(returning(statement, *factor));
   statement.fills_copy = is_mark_array_copy(schedule, number);
   const auto sparse = std::ranges::count_if(statement.factors, [](const auto& factor) { return factor->sparse(); });
   const bool no_appending = statement.dense_target || schedule.tensors[scheduled.target.tensor].like;
@@ -298,7 +299,9 @@ StatementModels::Prefix& StatementModels::prefix(std::uint32_t number, IndexSet 
     const IndexSet block = access.indices() & ~bound & (access.intermediate() ? ~statement.chosen : ~IndexSet{0});
     const bool rows = (block & access.contiguous() & ~statement.scattered) != 0;
     const double most = made.iterations_below * (rows ? access.scalar_bytes() : options_.machine.line_bytes);
-    made.dense_bytes += std::min(most, spread(access, block));
+    const double bytes = spread(access, block);
+    made.dense_bytes += std::min(most, bytes);
+    made.occurring_bytes += std::min(most, rows ? occurring_bytes(number, access, bound, bytes) : bytes);
   };
   for (const auto& factor : statement.factors) {
     if (!factor->sparse()) gone_over(*factor);

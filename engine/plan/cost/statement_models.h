@@ -140,6 +140,7 @@ class StatementModels {
     bool dense_target = false;
     ShortRow<IndexSet, usual_factors> keys;   // per factor, of sparse intermediates: what sparse factors of their writers restrict
     IndexSet filtered = 0;        // indices of sparse factors
+    ShortRow<IndexSet, usual_factors> returning;  // per factor, the loops over others' indices that come back to its rows
     IndexSet scattered = 0;       // of those the ones whose coordinates are listed, or stand above such: neighbours may be missing
     IndexSet met = 0;             // of several of them
     IndexSet chosen = 0;          // of the sparse operands of all statements, which may share its loops
@@ -256,6 +257,7 @@ class StatementModels {
     double density = 1;           // of all sparse factors
     JoinSet filters = 0;
     double dense_bytes = 0;       // of the dense blocks that the loops inside go over
+    double occurring_bytes = 0;   // of those the rows that sparse factors choose there
     std::span<const Reached> factors;
     std::span<StatementLoop*> loops;  // by index; empty before one was asked for
   };
@@ -287,12 +289,19 @@ class StatementModels {
   double spread(const AccessModel& access, IndexSet block) const;
   double touched(std::uint32_t statement, IndexSet bound, const Prefix& before, IndexSet more);
   std::size_t cache_level(const AccessModel& access, IndexSet block, double bytes, double all_bytes) const;
+  IndexSet returning(const Statement& statement, const AccessModel& access) const;
+  double occurring(std::uint32_t statement, const AccessModel& access, IndexSet bound) const;
+  double occurring_bytes(std::uint32_t statement, const AccessModel& access, IndexSet bound, double bytes) const;
+  std::size_t rows_from(std::uint32_t statement, const AccessModel& access, IndexSet bound, const Prefix& below) const;
   // Below the loops over `bound`; `inside` is the prefix with the index.
+  Movement move_again(std::uint32_t statement, const AccessModel& access, IndexSet bound, IndexId index, const Prefix& outside,
+                      const Prefix& inside);
   Movement move_dense(std::uint32_t statement, const AccessModel& access, IndexSet bound, IndexId index, const Prefix& outside,
                       const Prefix& inside);
   Movement write_dense(std::uint32_t statement, IndexSet bound, IndexId index, const Prefix& outside, const Prefix& inside);
   Movement move_sparse(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index, const Prefix& outside,
                        const Prefix& inside);
+  double walked_rows(std::uint32_t statement, const AccessModel& access, IndexSet inside, IndexId index, BoundState after) const;
   double unforeseen_ns(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index, const Prefix& outside,
                        const Prefix& inside);
   double share_below(std::uint32_t statement, const AccessModel& access, IndexSet bound, IndexId index, const Prefix& inside,

@@ -150,6 +150,35 @@ TEST_CASE("rows come from the cache that holds all that is gone over before they
   CHECK(row(100) > row(20));
 }
 
+TEST_CASE("rows that a loop comes back to are fetched once where those that occur below it stay in a nearer cache") {
+  // A[i,r] += T[i,k,j] * C[k,r] * B[j,r], eight of 400 j for each of 20,000 pairs of i and k: the same for all k of an i, or others.
+  const auto made = [](double pairs) {
+    OwnedProblem given = problem("T:ikj:sss:160000 C:kr B:jr -> ir", {{'i', 200}, {'k', 100}, {'j', 400}, {'r', 32}});
+    given.operands[0].statistics = Statistics({200, 100, 400}, given.operands[0].format, 160'000,
+                                              {{1, 200}, {2, 100}, {4, 400}, {3, 20'000}, {5, pairs}, {6, 40'000}, {7, 160'000}});
+    return Made(std::move(given), flat_tree(3));
+  };
+  // Ten rows of B below an i, or all: those are fetched again for every k, and so are all where k is outside.
+  CHECK(made(2000).ns(0, "i", 'k') < made(80'000).ns(0, "i", 'k'));
+  CHECK(made(60'000).ns(0, "i", 'k') == made(80'000).ns(0, "i", 'k'));
+  CHECK(made(2000).ns(0, "k", 'i') == made(80'000).ns(0, "k", 'i'));
+  CHECK(made(2000).ns(0, "ik", 'j') == made(80'000).ns(0, "ik", 'j'));
+}
+
+TEST_CASE("a walk reads the rows of its runs for every entry, as far as these do not hide") {
+  // What a walk over T takes more than nested loops, per run of some four entries or of one.
+  const auto more = [](std::uint64_t rank, const std::string& entries) {
+    const std::map<char, std::uint64_t> extents{{'i', 100}, {'j', 100}, {'k', 100}, {'r', rank}};
+    const auto ns = [&](const std::string& kinds) {
+      return Made(problem("T:ijk:" + kinds + ":" + entries + " B:jr C:kr -> ir", extents), flat_tree(3)).ns(0, "i", 'j');
+    };
+    return ns("duq") - ns("dss");
+  };
+  CHECK(more(64, "40000") > more(32, "40000"));
+  CHECK(more(32, "40000") > more(16, "40000"));
+  CHECK(more(64, "40000") - more(16, "40000") > 10 * (more(64, "1000") - more(16, "1000")));
+}
+
 TEST_CASE("columns of an intermediate cost a line an element, as far as the loops inside do not take longer") {
   // y[l,r,s] of 1.6 MB is read by A[j,r,s,t] += y[l,r,s] * D[l,t]; s is adjacent, so r after s has other lines each time.
   const std::map<char, std::uint64_t> extents{{'j', 200}, {'k', 200}, {'l', 200}, {'r', 32}, {'s', 32}, {'t', 32}};
