@@ -22,10 +22,7 @@ class Client(nbclient.NotebookClient):
 
 
 def executed(notebook, folder):
-    """The notebook with outputs. Cells that show a mistake are told by the text above them."""
-    for number, cell in enumerate(notebook.cells):
-        if number and "Mistakes" in notebook.cells[number - 1].source:
-            cell.metadata.tags = ["raises-exception"]
+    """The notebook with outputs. A cell that raises ends the test, as it ends "run all" in some notebooks: mistakes are caught and shown."""
     Client(notebook, timeout=100, resources={"metadata": {"path": str(folder)}}).execute()
     return notebook
 
@@ -40,8 +37,8 @@ def test_sample_runs(name, pages):
     shown = [each for kind in ("display_data", "execute_result") for each in outputs(notebook, kind)]
     assert sum("weft-page" in each.data.get("text/html", "") for each in shown) >= pages
     assert not [each for each in outputs(notebook, "stream") if each.name == "stderr"]
-    for error in outputs(notebook, "error"):
-        assert error.ename == "InputError" and "\n".join(error.traceback).count("\n") == 2
+    if name == "tour.ipynb":
+        assert [each for each in outputs(notebook, "stream") if each.text.startswith("index j is 229 in routes") and "^" in each.text]
 
 
 @pytest.mark.parametrize("name", ["tour.ipynb", "graphs.ipynb"])
