@@ -153,9 +153,11 @@ Movement StatementModels::write_dense(std::uint32_t statement, IndexSet bound, I
   if (!contains(inner, index) || !one_vector) return move_dense(statement, target, bound, index, outside, inside);
   const double elements = combinations(rest);
   const bool adjacent = (rest & target.contiguous()) != 0;
-  const double each = adjacent ? target.scalar_bytes() : machine.line_bytes;
-  const double bytes = elements * each;
-  const double block = std::min(target.bytes(), combinations(inner) * each);
+  // Of a row that is shorter than a line all of it comes, unless the next rows stand in it: C[i,k_0,k_1] below k_0, two columns wide.
+  const bool own_lines = !adjacent || !target.adjacent(index, rest);
+  const double row = elements * (adjacent ? target.scalar_bytes() : machine.line_bytes);
+  const double bytes = own_lines ? std::max(row, machine.line_bytes) : row;
+  const double block = std::min(target.bytes(), combinations(inner) / elements * bytes);
   const std::size_t from = cache_level(target, inner, block, adjacent ? outside.dense_bytes : 0);
   if (!adjacent) return {bytes, 0, elements * machine.gather[from]};
   const double stream_ns = bytes / machine.stream[from];

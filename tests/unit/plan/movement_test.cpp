@@ -98,6 +98,21 @@ TEST_CASE("a row that each entry chooses is added to in memory, unless loops ins
   CHECK(ttmc(8).with(&Machine::row_update, 3).ns(2, "ijr", 's') == ttmc(8).ns(2, "ijr", 's'));
 }
 
+TEST_CASE("of a row that is shorter than a line the line comes, unless the next rows stand in it") {
+  // A[i,k,r] of rows of two columns, 1 KiB below each i: below k they are rows of all i, one in each line; below i they follow each other.
+  const auto row = [](const std::string& modes, std::uint64_t rank) {
+    const std::map<char, std::uint64_t> extents{{'i', 4096}, {'j', 64}, {'k', 64}, {'r', rank}};
+    return Made(problem("T:" + modes + ":sss:8000000 B:jr -> ikr", extents), *parse_tree("(T * B)", {"T", "B"}));
+  };
+  CHECK(row("jki", 2).ns(0, "jk", 'i') > 0.9 * row("jki", 8).ns(0, "jk", 'i'));
+  // Twice the line, twice what it takes to fetch one.
+  const auto growth = [&](const std::string& modes, const std::string& bound, char index) {
+    const Made made = row(modes, 2);
+    return made.with(&Machine::line_bytes, 2 * Machine().line_bytes).ns(0, bound, index) - made.ns(0, bound, index);
+  };
+  CHECK(growth("jki", "jk", 'i') > 5 * growth("jik", "ij", 'k'));
+}
+
 TEST_CASE("the entries of one fiber that is summed do not wait for each other") {
   const std::map<char, std::uint64_t> extents{{'i', 100}, {'j', 100}, {'r', 16}};
   const auto share = [](const Made& made, const std::string& bound, char index) {
