@@ -213,7 +213,8 @@ void StatementModels::describe_dense_loops(Statement& statement) const {
   for (const auto& factor : statement.factors) statement.single &= ~(factor->indices() & ~factor->dense_below() & ~factor->one_entry());
   for (const IndexId index : members(statement.single != 0 ? statement.indices : 0)) {
     const auto straight = [&](const auto& factor) { return !contains(factor->indices() & ~factor->straight_below(), index); };
-    if (extent(index) <= double{written_iterations} && std::ranges::all_of(statement.factors, straight)) statement.lanes |= one_index(index);
+    const bool few = extent(index) <= double{written_iterations};
+    if (few && std::ranges::all_of(statement.factors, straight)) statement.lanes |= one_index(index);
   }
   describe_product(statement);
 }
