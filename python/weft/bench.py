@@ -119,6 +119,9 @@ def tensors(seconds):
         else:  # before 0.15: a column at a time, by dense weights of what is summed over
             weights = np.einsum("dr,yr,hr->rdyh", D, Y, H)
             peers[0] = lambda: np.stack([(S * each[None]).sum(axis=(1, 2, 3)).todense() for each in weights], axis=1)
+            # The first product is dense already.
+            by_hour = lambda: sparse.tensordot(S, H[:, :4], axes=(3, 0))  # noqa: E731
+            peers[1] = lambda: np.tensordot(np.tensordot(by_hour(), Y[:, :4], axes=(2, 0)), D, axes=(1, 0)).transpose(0, 3, 2, 1)
     calls = [("MTTKRP, 16 columns", lambda: weft.einsum("odyh,dr,yr,hr->or", T, D, Y, H)),
              ("TTMc, 16 x 4 x 4", lambda: weft.einsum("odyh,dr,ys,ht->orst", T, D, Y[:, :4], H[:, :4]))]
     for (what, ours), theirs in zip(calls, peers):
