@@ -60,8 +60,10 @@ namespace {
 constexpr std::uint64_t vectors_compared = 8;  // of a run, one after the other
 
 /// A vector of coordinates at a time: how many of its first ones are equal is a count of bits. Compared one by one, entries of
-/// short runs each ask for a branch that the processor cannot foresee. The end of a run of more vectors is searched for: a million
-/// entries in 60 runs, gone over 60 times, took 53 ms by vectors alone and 13 with searches.
+/// short runs each ask for a branch that the processor cannot foresee. Whether there is a second entry is asked first: the run after one
+/// without waits for a count of bits, 5 ns, but not for a branch that is foreseen. MTTKRP over 3.7 million runs of 1.3 entries, R = 16, took
+/// 38 ms by vectors alone. The end of a run of more vectors is searched for: a million entries in 60 runs, gone over 60 times, took 53 ms by
+/// vectors alone and 13 with searches.
 llvm::Value* run_end_by_vectors(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm::Value* position,
                                 llvm::Value* end) {
   llvm::IRBuilder<>& ir = emit.ir();
@@ -74,8 +76,11 @@ llvm::Value* run_end_by_vectors(Emitter& emit, const StorageCode& storage, std::
   llvm::Value* coordinate = coordinate_at(emit, storage, level, position);
   llvm::Value* wanted = ir.CreateVectorSplat(lanes, coordinate);
   llvm::Value* other = ir.CreateNot(wanted);
-  const Slot last = emit.slot(position);
-  const Slot same = emit.slot(ir.getTrue());
+  const Slot last = emit.slot(emit.add(position, emit.constant(1)));
+  const Slot same = emit.slot(ir.getFalse());
+  emit.if_then(below(emit, emit.get(last), end), [&] {
+    emit.set(same, ir.CreateICmpEQ(coordinate_at(emit, storage, level, emit.get(last)), coordinate));
+  });
   llvm::Value* far = emit.add(position, emit.constant(vectors_compared * lanes));
   emit.while_loop([&] { return ir.CreateAnd(emit.get(same), below(emit, emit.get(last), far)); },
                   [&] {
