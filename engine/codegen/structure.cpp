@@ -6,6 +6,7 @@
 #include "engine/codegen/presence.h"
 #include "engine/loop/overloaded.h"
 #include "engine/loop/short_fiber.h"
+#include "runtime/extents.h"
 #include "runtime/level_traits.h"
 
 namespace weft {
@@ -475,7 +476,11 @@ bool is_register_tile(const Program& program, loop::StorageId storage) {
   const auto access = std::ranges::find(program.accesses, storage, &loop::Access::storage);
   if (access == program.accesses.end()) return false;
   std::uint64_t elements = 1;
-  for (const loop::IndexId index : access->indices) elements *= known_extent(program, index).value_or(register_elements + 1);
+  for (const loop::IndexId index : access->indices) {
+    const std::optional<std::uint64_t> extent = known_extent(program, index);
+    if (!extent) return false;  // also beside an extent of 0
+    elements = saturating_product(elements, *extent);
+  }
   return elements <= register_elements && std::ranges::all_of(workspace.levels, [](const Level& level) { return is_dense(level); }) &&
          std::ranges::all_of(program.accesses,
                              [&](const loop::Access& other) { return other.storage != storage || other.indices == access->indices; }) &&

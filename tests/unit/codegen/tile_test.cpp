@@ -51,6 +51,24 @@ TEST_CASE("a workspace over loops that are written out is in registers") {
   CHECK(needs_memory(blocked(2, 2, 200)));
 }
 
+TEST_CASE("rows of an extent that is not known are no tile, beside an extent of 0 neither") {
+  std::string text = loop::print(blocked(0, 3, 32));
+  const std::size_t fact = text.find("  fact   extent(s) = 32\n");
+  REQUIRE(fact != std::string::npos);
+  text.erase(fact, std::string("  fact   extent(s) = 32\n").size());
+  const loop::Program unknown = test::program_of(text);
+  CHECK_FALSE(is_register_tile(unknown, tile_of(unknown)));
+  // 4 times 2^62 is 0 in 64 bits.
+  const auto wide = [](std::uint64_t rows, std::uint64_t width) {
+    std::string many = loop::print(blocked(4, 3, 32));
+    many.replace(many.find("extent(r) = 4"), 13, "extent(r) = " + std::to_string(rows));
+    many.replace(many.find("extent(s) = 32"), 14, "extent(s) = " + std::to_string(width));
+    return test::program_of(many);
+  };
+  CHECK(is_register_tile(wide(4, 32), tile_of(wide(4, 32))));
+  CHECK_FALSE(is_register_tile(wide(4, std::uint64_t{1} << 62), tile_of(wide(4, std::uint64_t{1} << 62))));
+}
+
 TEST_CASE("a loop over one entry tells no coordinate: what is read there is in memory") {
   const auto read_at = [](const std::string& fact) {
     const auto program = loop::parse(R"(program read
