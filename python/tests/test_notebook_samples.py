@@ -22,7 +22,7 @@ class Client(nbclient.NotebookClient):
 
 
 def executed(notebook, folder):
-    """The notebook with outputs. A cell that raises ends the test, as it ends "run all" in some notebooks: mistakes are caught and shown."""
+    """The notebook with outputs. A cell that raises ends it, as it ends "run all" in some notebooks: mistakes are caught and shown."""
     Client(notebook, timeout=100, resources={"metadata": {"path": str(folder)}}).execute()
     return notebook
 
