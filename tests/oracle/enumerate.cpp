@@ -15,20 +15,24 @@ namespace weft {
 namespace {
 
 // Loop orders and fusion depths, statement by statement.
-bool each_nest_from(Schedule& schedule, std::size_t number, const std::function<bool(const Schedule&)>& visit) {
-  if (number == schedule.statements.size()) return visit(schedule);
-  std::vector<IndexId> loops = members(indices_of(schedule.statements[number]));
+bool each_nest_from(const Contractions& contractions, LoopNests& nests, const std::function<bool(const LoopNests&)>& visit) {
+  const std::size_t number = nests.loops.size();
+  if (number == contractions.steps.size()) return visit(nests);
+  std::vector<IndexId> loops = members(indices_of(contractions.steps[number]));
   do {
     std::size_t deepest = 0;
     if (number > 0) {
-      const std::vector<IndexId>& before = schedule.statements[number - 1].loops;
+      const std::vector<IndexId>& before = nests.loops[number - 1];
       const auto differ = std::mismatch(loops.begin(), loops.end(), before.begin(), before.end());
       deepest = static_cast<std::size_t>(differ.first - loops.begin());
     }
     for (std::size_t fused = 0; fused <= deepest; ++fused) {
-      schedule.statements[number].loops = loops;
-      schedule.statements[number].fused = static_cast<std::uint32_t>(fused);
-      if (!each_nest_from(schedule, number + 1, visit)) return false;
+      nests.loops.push_back(loops);
+      nests.fused.push_back(static_cast<std::uint32_t>(fused));
+      const bool more = each_nest_from(contractions, nests, visit);
+      nests.loops.pop_back();
+      nests.fused.pop_back();
+      if (!more) return false;
     }
   } while (std::next_permutation(loops.begin(), loops.end()));
   return true;
@@ -47,23 +51,22 @@ class Enumeration {
     }
     const std::vector<ResultFormat> formats = result_formats(Problem{network_, operands_, options_});
     for (const ContractionTree& tree : choose_trees(Problem{network_, operands_, options_}).trees) {
-      for (const std::vector<std::uint32_t>& order : statement_orders(tree, limit_)) {
+      for (const std::vector<std::uint32_t>& order : step_orders(tree, limit_)) {
         for (std::uint64_t converted = 0; converted < std::uint64_t{1} << convertible.size(); ++converted) {
-          std::vector<Schedule> variants;
+          std::vector<Contractions> variants;
           for (const ResultFormat& format : formats) {
-            Schedule statements = statements_of(network_, tree, order, operands_, options_);
-            set_result_format(statements, network_, format);
-            std::ranges::move(statement_variants(std::move(statements), Problem{network_, operands_, options_}, true),
+            Contractions plain = contractions_of(network_, tree, order, operands_, format);
+            std::ranges::move(contraction_variants(std::move(plain), Problem{network_, operands_, options_}, true),
                               std::back_inserter(variants));
           }
-          for (const Schedule& schedule : variants) {
+          for (const Contractions& contractions : variants) {
             for (const double fill_limit : dense_fill_limits) {
-              AccessPaths paths(schedule.tensors.size());
+              AccessPaths paths(contractions.tensors.size());
               for (std::size_t number = 0; number < convertible.size(); ++number) {
-                const bool chosen = (converted >> number & 1) != 0 && schedule.tensors.back().like != convertible[number];
+                const bool chosen = (converted >> number & 1) != 0 && contractions.tensors.back().like != convertible[number];
                 if (chosen) paths[convertible[number]] = AccessPath::of_loops(fill_limit);
               }
-              append(schedule, CostModel(schedule, Problem{network_, operands_, options_}, paths), paths);
+              append(contractions, CostModel(contractions, Problem{network_, operands_, options_}, paths), paths);
               if (schedules_.size() == limit_) return std::move(schedules_);
               if (converted == 0) break;
             }
@@ -76,9 +79,9 @@ class Enumeration {
 
  private:
   // As long as there are fewer than the limit.
-  void append(const Schedule& statements, const CostModel& model, const AccessPaths& paths) {
-    for_each_nest(statements, [&](const Schedule& nest) {
-      Schedule completed = complete(nest, network_, model, paths, operands_);
+  void append(const Contractions& contractions, const CostModel& model, const AccessPaths& paths) {
+    for_each_nest(contractions, [&](const LoopNests& nests) {
+      Schedule completed = complete(contractions, nests, network_, model, paths, operands_);
       if (check(completed, Problem{network_, operands_, options_})) schedules_.push_back(std::move(completed));
       return schedules_.size() < limit_;
     });
@@ -93,8 +96,9 @@ class Enumeration {
 
 }  // namespace
 
-void for_each_nest(Schedule statements, const std::function<bool(const Schedule&)>& visit) {
-  each_nest_from(statements, 0, visit);
+void for_each_nest(const Contractions& contractions, const std::function<bool(const LoopNests&)>& visit) {
+  LoopNests nests;
+  each_nest_from(contractions, nests, visit);
 }
 
 std::vector<Schedule> enumerate_schedules(const Problem& problem, std::size_t limit) {

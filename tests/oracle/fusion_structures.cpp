@@ -121,12 +121,12 @@ bool makes_chains(const OperationTree& tree, const std::vector<bool>& cut,
 
 }  // namespace
 
-bool is_pure_contraction(const Schedule& schedule) {
-  return std::all_of(schedule.statements.begin(), schedule.statements.end(), [](const ScheduledStatement& statement) {
-    if (statement.factors.size() != 2) return false;
-    const IndexSet target = index_set(statement.target.indices);
-    const IndexSet left = index_set(statement.factors[0].indices);
-    const IndexSet right = index_set(statement.factors[1].indices);
+bool is_pure_contraction(const Contractions& contractions) {
+  return std::ranges::all_of(contractions.steps, [](const Contraction& step) {
+    if (step.factors.size() != 2) return false;
+    const IndexSet target = index_set(step.target.indices);
+    const IndexSet left = index_set(step.factors[0].indices);
+    const IndexSet right = index_set(step.factors[1].indices);
     return (target ^ left ^ right) == 0;
   });
 }

@@ -18,7 +18,7 @@ namespace weft {
 
 /// Whether every index of every operation with two factors is in exactly two of its three arrays: then fused sub-trees
 /// are chains. Elementwise products and operations of more or fewer factors have wider ones.
-bool is_pure_contraction(const Schedule& schedule);
+bool is_pure_contraction(const Contractions& contractions);
 
 /// The loops that each statement shares with the next one, as sets. The sets of a nest are laminar: an index common to
 /// several neighbours belongs to one loop around all of them, and two such loops are nested or apart.

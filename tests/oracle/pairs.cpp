@@ -38,21 +38,21 @@ void add_formats(Format& format, std::size_t level, std::vector<Format>& found) 
 
 /// The numbers of the contraction and of the two formats.
 struct Choice {
-  Contraction contraction;
+  ContractedPair contraction;
   std::size_t left = 0;
   std::size_t right = 0;
 };
 
-std::size_t left_order(const Contraction& c) { return c.kept + c.left + c.summed; }
-std::size_t right_order(const Contraction& c) { return c.kept + c.right + c.summed; }
+std::size_t left_order(const ContractedPair& c) { return c.kept + c.left + c.summed; }
+std::size_t right_order(const ContractedPair& c) { return c.kept + c.right + c.summed; }
 
-std::uint64_t pairs_of(const Contraction& c) {
+std::uint64_t pairs_of(const ContractedPair& c) {
   return operand_formats(left_order(c)).size() * operand_formats(right_order(c)).size();
 }
 
 Choice choice(std::uint64_t number) {
-  const std::vector<Contraction> all = contractions();
-  const Contraction& contraction = all[number % all.size()];
+  const std::vector<ContractedPair> all = contracted_pairs();
+  const ContractedPair& contraction = all[number % all.size()];
   // A step without common divisor visits every pair once.
   const std::uint64_t count = pairs_of(contraction);
   std::uint64_t step = count * 618 / 1000 + 1;
@@ -67,7 +67,7 @@ class PairDrawing {
   explicit PairDrawing(std::uint64_t number) : dice_(number), choice_(choice(number)) { random_.seed = number; }
 
   RequestedNetwork draw() {
-    const Contraction& c = choice_.contraction;
+    const ContractedPair& c = choice_.contraction;
     const std::vector<std::string> kept = names(c.kept), left = names(c.left), right = names(c.right),
                                    summed = names(c.summed);
     f32_ = dice_.percent(20);
@@ -153,8 +153,8 @@ class PairDrawing {
 
 }  // namespace
 
-std::vector<Contraction> contractions() {
-  std::vector<Contraction> found;
+std::vector<ContractedPair> contracted_pairs() {
+  std::vector<ContractedPair> found;
   for (std::size_t kept = 0; kept <= most_modes; ++kept)
     for (std::size_t left = 0; kept + left <= most_modes; ++left)
       for (std::size_t right = 0; kept + left + right <= most_modes; ++right)

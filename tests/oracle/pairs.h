@@ -9,16 +9,16 @@
 namespace weft::test {
 
 /// How many indices stand in both operands and the result, in one operand and the result, in both but not the result.
-struct Contraction {
+struct ContractedPair {
   std::size_t kept = 0;
   std::size_t left = 0;
   std::size_t right = 0;
   std::size_t summed = 0;
-  bool operator==(const Contraction&) const = default;
+  bool operator==(const ContractedPair&) const = default;
 };
 
 /// Those whose operands and result have at most 4 modes.
-std::vector<Contraction> contractions();
+std::vector<ContractedPair> contracted_pairs();
 
 /// Dense and compressed levels in every order, and coordinates (u, q …) below and above such levels.
 std::vector<Format> operand_formats(std::size_t order);

@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t most_orders = 24;      // of the statements of one tree
+constexpr std::size_t most_orders = 24;      // of the steps of one tree
 constexpr std::size_t most_enumerated = 6;   // factors up to which all trees are known
 constexpr std::size_t attempts_each = 30;    // draws per schedule wanted: some are illegal, some come twice
 constexpr double summed_first = 0.6;         // operands over what only they have
@@ -119,46 +119,48 @@ class Sampler {
     return draws_.chance(0.5) ? with_first(sparse_, loops) : loops;
   }
 
-  // A statement keeps some of the leading loops that it can share with its predecessor; what the successor can share
-  // stands outside more often than not.
-  void order_loops(Schedule& schedule) {
-    for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
-      ScheduledStatement& statement = schedule.statements[number];
-      const IndexSet all = indices_of(statement);
+  // A step keeps some of the leading loops that it can share with its predecessor; what the successor can share stands outside more
+  // often than not.
+  LoopNests nests(const Contractions& contractions) {
+    LoopNests found;
+    for (std::size_t number = 0; number < contractions.steps.size(); ++number) {
+      const IndexSet all = indices_of(contractions.steps[number]);
       std::vector<IndexId> loops;
+      found.fused.push_back(0);
       if (number > 0) {
-        const std::vector<IndexId>& before = schedule.statements[number - 1].loops;
+        const std::vector<IndexId>& before = found.loops.back();
         std::size_t deepest = 0;
         while (deepest < before.size() && contains(all, before[deepest])) ++deepest;
         const std::size_t fused = draws_.chance(0.6) ? deepest : draws_.below(deepest + 1);
         loops.assign(before.begin(), before.begin() + static_cast<std::ptrdiff_t>(fused));
-        statement.fused = static_cast<std::uint32_t>(fused);
+        found.fused.back() = static_cast<std::uint32_t>(fused);
       }
       std::vector<IndexId> rest = ordered(all & ~index_set(loops));
-      if (number + 1 < schedule.statements.size() && draws_.chance(0.6)) {
-        rest = with_first(indices_of(schedule.statements[number + 1]), rest);
+      if (number + 1 < contractions.steps.size() && draws_.chance(0.6)) {
+        rest = with_first(indices_of(contractions.steps[number + 1]), rest);
       }
       loops.insert(loops.end(), rest.begin(), rest.end());
-      statement.loops = std::move(loops);
+      found.loops.push_back(std::move(loops));
     }
+    return found;
   }
 
-  void copy_as_mark_array(Schedule& schedule) {
-    const std::size_t statement = draws_.below(schedule.statements.size());
-    const std::size_t factor = draws_.below(schedule.statements[statement].factors.size());
-    if (auto copied = with_mark_array(schedule, statement, factor)) schedule = std::move(*copied);
+  void copy_as_mark_array(Contractions& contractions) {
+    const std::size_t step = draws_.below(contractions.steps.size());
+    const std::size_t factor = draws_.below(contractions.steps[step].factors.size());
+    if (auto copied = with_mark_array(contractions, step, factor)) contractions = std::move(*copied);
   }
 
   Schedule draw() {
     const ContractionTree chosen = tree();
-    const std::vector<std::vector<std::uint32_t>> orders = statement_orders(chosen, most_orders);
-    Schedule schedule = statements_of(network_, chosen, orders[draws_.below(orders.size())], operands_, options_);
-    std::vector<Schedule> sums = with_partial_sums(std::move(schedule), network_, options_);
+    const std::vector<std::vector<std::uint32_t>> orders = step_orders(chosen, most_orders);
+    Contractions contractions = contractions_of(network_, chosen, orders[draws_.below(orders.size())], operands_, options_);
+    std::vector<Contractions> sums = with_partial_sums(std::move(contractions), network_, options_);
     const bool summed = sums.size() > 1 && draws_.chance(summed_first);
-    schedule = std::move(sums[summed ? draws_.below(sums.size()) : 0]);
-    while (draws_.chance(looked_up)) copy_as_mark_array(schedule);
-    order_loops(schedule);
-    AccessPaths paths(schedule.tensors.size());
+    contractions = std::move(sums[summed ? draws_.below(sums.size()) : 0]);
+    while (draws_.chance(looked_up)) copy_as_mark_array(contractions);
+    const LoopNests chosen_nests = nests(contractions);
+    AccessPaths paths(contractions.tensors.size());
     const double converted = draws_.unit();
     for (const std::uint32_t factor : convertible_) {
       if (!draws_.chance(converted)) continue;
@@ -171,8 +173,8 @@ class Sampler {
     for (AccessPath& path : paths) {
       if (path.follows_loops()) path.fill_limit = fill_limit;
     }
-    const CostModel model(schedule, Problem{network_, operands_, options_}, paths);
-    Schedule completed = complete(std::move(schedule), network_, model, paths, operands_);
+    const CostModel model(contractions, Problem{network_, operands_, options_}, paths);
+    Schedule completed = complete(contractions, chosen_nests, network_, model, paths, operands_);
     if (draws_.chance(0.2)) {
       for (ScheduledStatement& statement : completed.statements) statement.intersections.clear();
     }

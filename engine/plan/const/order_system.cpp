@@ -24,10 +24,10 @@ bool keeps_layout(const OperandFacts& facts) { return !may_be_converted(facts); 
 
 }  // namespace
 
-OrderSystem::OrderSystem(Solver solver, const Schedule& skeleton, const Network& network)
+OrderSystem::OrderSystem(Solver solver, const Contractions& skeleton, const Network& network)
     : solver_(std::move(solver)), skeleton_(skeleton), network_(network) {}
 
-Expected<OrderSystem> OrderSystem::create(const Schedule& skeleton, const Network& network,
+Expected<OrderSystem> OrderSystem::create(const Contractions& skeleton, const Network& network,
                                           const std::vector<OperandFacts>& operands, std::uint32_t order,
                                           OperandLayouts layouts, const std::vector<Cancellation>& cancelled_by) {
   auto solver = Solver::create(Tracking::families, cancelled_by);
@@ -62,10 +62,10 @@ OrderSystem::Permutation OrderSystem::permutation(std::size_t count, Family fami
 
 void OrderSystem::add_statements() {
   const Family family = solver_.family("the order of the statements");
-  const std::size_t count = skeleton_.statements.size();
+  const std::size_t count = skeleton_.steps.size();
   statements_ = permutation(count, family);
   for (std::size_t number = 0; number < count; ++number) {
-    const std::size_t reader = reader_of(skeleton_, skeleton_.statements[number].target.tensor);
+    const std::size_t reader = reader_of(skeleton_, skeleton_.steps[number].target.tensor);
     if (reader == count) continue;
     const Literal before[] = {statements_.smaller[number][reader]};
     solver_.clause(before, family);
@@ -75,9 +75,9 @@ void OrderSystem::add_statements() {
 // `at` implies the position, not the other way round: the producer's clause needs one index AT each position, and as
 // positions differ, this one alone is there.
 void OrderSystem::add_loops() {
-  for (const ScheduledStatement& statement : skeleton_.statements) {
-    const Family family = solver_.family(fmt::format("the loops of {}", print_product(skeleton_, statement, network_)));
-    indices_.push_back(members(indices_of(statement)));
+  for (const Contraction& step : skeleton_.steps) {
+    const Family family = solver_.family(fmt::format("the loops of {}", print_product(skeleton_, step, network_)));
+    indices_.push_back(members(indices_of(step)));
     const std::size_t count = indices_.back().size();
     loops_.push_back(permutation(count, family));
     at_.emplace_back(count);
@@ -92,7 +92,7 @@ void OrderSystem::add_loops() {
 
 void OrderSystem::add_layouts(const std::vector<OperandFacts>& operands, OperandLayouts layouts) {
   layouts_.resize(network_.tensors.size());
-  for (const ScheduledTensor& tensor : skeleton_.tensors) {
+  for (const ContractedTensor& tensor : skeleton_.tensors) {
     if (tensor.role != TensorRole::operand || !layouts_[tensor.tensor].positions.empty()) continue;
     const OperandFacts& facts = facts_of(operands, tensor.tensor);
     if (facts.format.all_dense()) continue;
@@ -113,13 +113,13 @@ void OrderSystem::add_layouts(const std::vector<OperandFacts>& operands, Operand
 // dp < dp' implies lp < lp', for every pair of modes of every use of an input that is stored sparsely. Two modes with
 // one index (a diagonal) have no loops to order.
 void OrderSystem::add_concordance() {
-  for (std::size_t number = 0; number < skeleton_.statements.size(); ++number) {
+  for (std::size_t number = 0; number < skeleton_.steps.size(); ++number) {
     const auto place = [&](IndexId index) {
       return static_cast<std::size_t>(std::find(indices_[number].begin(), indices_[number].end(), index) -
                                       indices_[number].begin());
     };
-    for (const ScheduledAccess& factor : skeleton_.statements[number].factors) {
-      const ScheduledTensor& tensor = skeleton_.tensors[factor.tensor];
+    for (const ScheduledAccess& factor : skeleton_.steps[number].factors) {
+      const ContractedTensor& tensor = skeleton_.tensors[factor.tensor];
       if (tensor.role != TensorRole::operand || layouts_[tensor.tensor].positions.empty()) continue;
       const Family family = solver_.family(fmt::format("loops in the order of {}", print_access(skeleton_, factor, network_)));
       for (std::size_t left = 0; left < factor.indices.size(); ++left) {
@@ -141,9 +141,9 @@ const Literal* OrderSystem::at(std::size_t statement, IndexId index, std::size_t
 }
 
 void OrderSystem::add_workspaces(std::uint32_t order) {
-  const std::size_t count = skeleton_.statements.size();
+  const std::size_t count = skeleton_.steps.size();
   for (std::size_t producer = 0; producer < count; ++producer) {
-    const ScheduledAccess& target = skeleton_.statements[producer].target;
+    const ScheduledAccess& target = skeleton_.steps[producer].target;
     const std::size_t consumer = reader_of(skeleton_, target.tensor);
     if (consumer == count || target.indices.size() <= order) continue;
     const Family family = solver_.family(fmt::format("a workspace of at most {} dimension{} for {}", order,

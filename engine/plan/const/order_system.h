@@ -20,7 +20,7 @@ namespace weft {
 /// Layouts the solver may choose for sparse operands: any, or for each the one it has.
 enum class OperandLayouts : std::uint8_t { any, given };
 
-/// What the solver assigned, by statement of the skeleton and by operand of the network.
+/// What the solver assigned, by step of the skeleton and by operand of the network.
 struct OrderModel {
   std::vector<std::uint32_t> statements;           ///< in the order of ap
   std::vector<std::vector<IndexId>> loops;         ///< of each statement, in the order of lp
@@ -30,9 +30,9 @@ struct OrderModel {
 
 class OrderSystem {
  public:
-  /// Of a schedule without loops (statements_of) and l = `order`. An operand that is pinned, or whose levels cannot be
+  /// Of contractions and l = `order`. An operand that is pinned, or whose levels cannot be
   /// converted, keeps its layout in any case. Unsupported where there is no Z3.
-  static Expected<OrderSystem> create(const Schedule& skeleton, const Network& network,
+  static Expected<OrderSystem> create(const Contractions& skeleton, const Network& network,
                                       const std::vector<OperandFacts>& operands, std::uint32_t order,
                                       OperandLayouts layouts, const std::vector<Cancellation>& cancelled_by = {});
 
@@ -46,7 +46,7 @@ class OrderSystem {
   void exclude(const OrderModel& model);
 
  private:
-  OrderSystem(Solver solver, const Schedule& skeleton, const Network& network);
+  OrderSystem(Solver solver, const Contractions& skeleton, const Network& network);
 
   /// Integers of which no two are equal, and which of each pair is smaller.
   struct Permutation {
@@ -62,7 +62,7 @@ class OrderSystem {
   const Literal* at(std::size_t statement, IndexId index, std::size_t position) const;
 
   Solver solver_;
-  const Schedule& skeleton_;
+  const Contractions& skeleton_;
   const Network& network_;
   Permutation statements_;                              // ap
   std::vector<std::vector<IndexId>> indices_;           // of each statement

@@ -36,22 +36,20 @@ ContractionTree chosen_tree(const Problem& problem) {
 
 // The depths at which statements may share loops, deepest first: as far as loops agree (3.1: fused while prefixes
 // agree), and no less than a workspace of `order` dimensions needs.
-std::vector<std::vector<std::uint32_t>> fusion_depths(const Schedule& schedule, std::uint32_t order) {
-  const std::size_t count = schedule.statements.size();
+std::vector<std::vector<std::uint32_t>> fusion_depths(const Contractions& contractions, const std::vector<std::vector<IndexId>>& loops,
+                                                      std::uint32_t order) {
+  const std::size_t count = contractions.steps.size();
   std::vector<std::uint32_t> needed(count, 0);
   for (std::size_t writer = 0; writer < count; ++writer) {
-    const ScheduledAccess& target = schedule.statements[writer].target;
-    const std::size_t reader = reader_of(schedule, target.tensor);
+    const ScheduledAccess& target = contractions.steps[writer].target;
+    const std::size_t reader = reader_of(contractions, target.tensor);
     if (reader == count || target.indices.size() <= order) continue;
     const auto shared = static_cast<std::uint32_t>(target.indices.size()) - order;
     for (std::size_t number = writer + 1; number <= reader; ++number) needed[number] = std::max(needed[number], shared);
   }
   std::vector<std::vector<std::uint32_t>> found{{0}};
   for (std::size_t number = 1; number < count; ++number) {
-    const std::vector<IndexId>& before = schedule.statements[number - 1].loops;
-    const std::vector<IndexId>& loops = schedule.statements[number].loops;
-    const auto agreeing = static_cast<std::uint32_t>(
-        std::mismatch(loops.begin(), loops.end(), before.begin(), before.end()).first - loops.begin());
+    const auto agreeing = static_cast<std::uint32_t>(std::ranges::mismatch(loops[number], loops[number - 1]).in1 - loops[number].begin());
     std::vector<std::vector<std::uint32_t>> longer;
     for (const std::vector<std::uint32_t>& head : found) {
       for (std::uint32_t depth = agreeing + 1; depth-- > needed[number] && longer.size() < most_depths;) {
@@ -68,12 +66,12 @@ class OrderSearch {
  public:
   explicit OrderSearch(const Problem& problem)
       : network_(problem.network), operands_(problem.operands), options_(problem.options), tree_(chosen_tree(problem)),
-        nodes_(statement_orders(tree_, 1).front()),
-        skeleton_(statements_of(problem.network, tree_, nodes_, problem.operands, problem.options)) {}
+        nodes_(step_orders(tree_, 1).front()),
+        skeleton_(contractions_of(problem.network, tree_, nodes_, problem.operands, problem.options)) {}
 
   Expected<Plan> run() {
     std::size_t widest = 1;
-    for (const ScheduledTensor& tensor : skeleton_.tensors) {
+    for (const ContractedTensor& tensor : skeleton_.tensors) {
       if (tensor.role == TensorRole::intermediate) widest = std::max(widest, tensor.modes.size());
     }
     const std::uint32_t least = std::max<std::uint32_t>(1, least_workspace_order(operation_tree(skeleton_)));
@@ -142,25 +140,23 @@ class OrderSearch {
   bool carry_out(const OrderModel& model, std::uint32_t order) {
     std::vector<std::uint32_t> nodes;
     for (const std::uint32_t statement : model.statements) nodes.push_back(nodes_[statement]);
-    Schedule schedule = statements_of(network_, tree_, nodes, operands_, options_);
-    for (std::size_t number = 0; number < nodes.size(); ++number) {
-      schedule.statements[number].loops = model.loops[model.statements[number]];
-    }
-    for (ScheduledTensor& tensor : schedule.tensors) {
+    Contractions contractions = contractions_of(network_, tree_, nodes, operands_, options_);
+    std::vector<std::vector<IndexId>> loops;
+    for (const std::uint32_t statement : model.statements) loops.push_back(model.loops[statement]);
+    for (ContractedTensor& tensor : contractions.tensors) {
       if (tensor.role == TensorRole::operand) lay_out(tensor, model.layouts[tensor.tensor]);
     }
-    if (fuse(schedule, order)) return true;
-    if (!annihilates_any(schedule, operands_)) return false;
-    const std::vector<Schedule> ways = with_keyed_intermediates(std::move(schedule));
-    return std::any_of(ways.begin() + 1, ways.end(), [&](const Schedule& way) { return fuse(way, order); });
+    if (fuse(contractions, loops, order)) return true;
+    if (!annihilates_any(contractions, operands_)) return false;
+    const std::vector<Contractions> ways = with_keyed_intermediates(std::move(contractions));
+    return std::any_of(ways.begin() + 1, ways.end(), [&](const Contractions& way) { return fuse(way, loops, order); });
   }
 
-  bool fuse(Schedule schedule, std::uint32_t order) {
-    const CostModel model_cost(schedule, Problem{network_, operands_, options_});
-    for (const std::vector<std::uint32_t>& depths : fusion_depths(schedule, order)) {
+  bool fuse(const Contractions& contractions, const std::vector<std::vector<IndexId>>& loops, std::uint32_t order) {
+    const CostModel model_cost(contractions, Problem{network_, operands_, options_});
+    for (const std::vector<std::uint32_t>& depths : fusion_depths(contractions, loops, order)) {
       if (is_cancelled(options_)) return false;
-      for (std::size_t number = 0; number < depths.size(); ++number) schedule.statements[number].fused = depths[number];
-      Schedule completed = complete(schedule, network_, model_cost, {}, operands_);
+      Schedule completed = complete(contractions, {loops, depths}, network_, model_cost, {}, operands_);
       const auto legal = check(completed, Problem{network_, operands_, options_});
       if (legal) {
         found_ = std::move(completed);
@@ -171,11 +167,11 @@ class OrderSearch {
     return false;
   }
 
-  void lay_out(ScheduledTensor& tensor, const std::vector<std::uint32_t>& modes) const {
+  void lay_out(ContractedTensor& tensor, const std::vector<std::uint32_t>& modes) const {
     const OperandFacts& facts = facts_of(operands_, tensor.tensor);
     if (modes.empty() || modes == facts.format.mode_order) return;
-    tensor.format = sparse_format(modes.size(), facts.format.scalar);
-    tensor.format.mode_order = modes;
+    tensor.layout = sparse_format(modes.size(), facts.format.scalar);
+    tensor.layout.mode_order = modes;
     tensor.converted = true;
   }
 
@@ -220,8 +216,8 @@ class OrderSearch {
   const std::vector<OperandFacts>& operands_;
   const PlanOptions& options_;
   ContractionTree tree_;
-  std::vector<std::uint32_t> nodes_;  // of the tree, one per statement of the skeleton
-  Schedule skeleton_;
+  std::vector<std::uint32_t> nodes_;  // of the tree, one per step of the skeleton
+  Contractions skeleton_;
   std::optional<Schedule> found_;
   bool proven_ = true;
   std::uint64_t asked_ = 0;

@@ -22,16 +22,16 @@ constexpr double most_dense_positions = 1u << 28;
 
 }  // namespace
 
-AccessModel::AccessModel(const ScheduledAccess& access, const ScheduledTensor& tensor, const AccessPath& path,
+AccessModel::AccessModel(const ScheduledAccess& access, const ContractedTensor& tensor, const AccessPath& path,
                          const Network& network, const std::vector<OperandFacts>& operands,
                          std::shared_ptr<const Statistics> estimated)
     : estimated_(std::move(estimated)),
-      scalar_(tensor.format.scalar),
+      scalar_(tensor.scalar),
       follows_(path.follows_loops()),
       fill_limit_(path.fill_limit),
       converted_(tensor.converted),
       chained_(path.chained) {
-  scalar_bytes_ = weft::scalar_bytes(tensor.format.scalar);
+  scalar_bytes_ = weft::scalar_bytes(tensor.scalar);
   indices_ = index_set(access.indices);
   const TensorDeclaration* const parts =
       tensor.role == TensorRole::operand && !network.tensors[tensor.tensor].parts.empty() ? &network.tensors[tensor.tensor] : nullptr;
@@ -42,18 +42,18 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ScheduledTensor& t
     mode_extent_.push_back(static_cast<double>(parts != nullptr ? parts->extents[mode] : network.indices[index].extent));
   }
   const bool transposed = path.way == AccessPath::Way::transposed;
-  for (std::size_t level = 0; level < tensor.format.order(); ++level) {
-    const std::uint32_t mode = tensor.format.mode_order[level];
+  for (std::size_t level = 0; level < access.indices.size(); ++level) {
+    const std::uint32_t mode = tensor.mode(level);
     if (transposed && mode == path.last) continue;
-    levels_.push_back({access.indices[mode], mode, tensor.format.levels[level].kind, mode_extent_[mode],
-                       parts != nullptr && parts->is_located(mode)});
+    const LevelKind kind = tensor.storage == Storage::stored ? tensor.layout.levels[level].kind : LevelKind::dense;
+    levels_.push_back({access.indices[mode], mode, kind, mode_extent_[mode], parts != nullptr && parts->is_located(mode)});
   }
   if (transposed) levels_.push_back({access.indices[path.last], path.last, LevelKind::dense, mode_extent_[path.last]});
   contiguous_ = tensor.role == TensorRole::intermediate ? indices_
                 : levels_.empty() || levels_.back().located ? 0
                                                         : one_index(levels_.back().index);
   intermediate_ = tensor.role == TensorRole::intermediate;
-  sparse_ = tensor.role == TensorRole::operand && has_sparse_level(tensor.format);
+  sparse_ = tensor.role == TensorRole::operand && tensor.sparse();
   const OperandFacts* facts = tensor.role == TensorRole::operand ? &facts_of(operands, tensor.tensor) : nullptr;
   if (sparse_) statistics_ = &facts->statistics;
   converted_ = converted_ || (facts != nullptr && facts->copied);

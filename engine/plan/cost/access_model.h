@@ -9,7 +9,7 @@
 #include "engine/network/code_forms.h"
 #include "engine/plan/cost/access_path.h"
 #include "engine/plan/cost/short_row.h"
-#include "engine/plan/schedule/statements.h"
+#include "engine/plan/schedule/contractions.h"
 #include "runtime/level_traits.h"
 
 namespace weft {
@@ -38,7 +38,7 @@ class AccessModel {
  public:
   /// Of a layout that follows the loops the leading levels are dense where the product of their extents is at most the path's
   /// `fill_limit` times their distinct coordinates; it may have 12 modes.
-  AccessModel(const ScheduledAccess& access, const ScheduledTensor& tensor, const AccessPath& path, const Network& network,
+  AccessModel(const ScheduledAccess& access, const ContractedTensor& tensor, const AccessPath& path, const Network& network,
               const std::vector<OperandFacts>& operands, std::shared_ptr<const Statistics> estimated = nullptr);
 
   BoundState bound(IndexSet indices) const;

@@ -36,14 +36,14 @@ std::uint64_t AlternativeModels::variant_of(std::uint64_t factors, const AccessP
 }
 
 // By what flows into them, and how the factors are reached that they read.
-std::vector<std::uint32_t> AlternativeModels::numbers(const StatementOrder& order, const AccessPaths& paths) {
+std::vector<std::uint32_t> AlternativeModels::numbers(const PricedOrder& order, const AccessPaths& paths) {
   std::vector<std::uint32_t> found;
   found.reserve(order.contents.size());
   for (std::size_t number = 0; number < order.contents.size(); ++number) {
     const auto [content, read] = order.contents[number];
     const std::uint64_t variant = paths.empty() ? 0 : variant_of(read, paths);
     const std::uint32_t* known = variants_.find(variant, content);
-    const std::uint32_t model = known != nullptr ? *known : models_->add(order.statements, number, found, paths);
+    const std::uint32_t model = known != nullptr ? *known : models_->add(order.contractions, number, found, paths);
     if (known == nullptr) {
       variants_.insert(variant, content, model);
       ++described_;
@@ -54,81 +54,83 @@ std::vector<std::uint32_t> AlternativeModels::numbers(const StatementOrder& orde
 }
 
 // Every product of the whole term has the same entries, whatever its tree is.
-std::shared_ptr<const SparseTarget> AlternativeModels::result_of(const Schedule& statements) {
-  const ScheduledTensor& tensor = statements.tensors[statements.statements.back().target.tensor];
-  if (tensor.format.all_dense()) return nullptr;
-  const ResultFormat format{tensor.format, tensor.delivered, tensor.like};
+std::shared_ptr<const SparseTarget> AlternativeModels::result_of(const Contractions& contractions) {
+  const ContractedTensor& tensor = contractions.tensors[contractions.steps.back().target.tensor];
+  if (tensor.dense()) return nullptr;
+  const ResultFormat format{tensor.layout, tensor.delivered, tensor.like, tensor.storage, tensor.block};
   const auto known = std::ranges::find(results_, format, [](const auto& result) { return result.first; });
   if (known != results_.end()) return known->second;
-  results_.emplace_back(format, sparse_target(statements, Problem{network_, operands_, models_->options()}));
+  results_.emplace_back(format, sparse_target(contractions, Problem{network_, operands_, models_->options()}));
   return results_.back().second;
 }
 
 namespace {
 
-// How an intermediate is stored that is not dense.
-void append_layout(const Format& format, std::vector<std::uint64_t>& content) {
-  constexpr std::uint64_t layout = std::uint64_t{1} << 33;
-  if (format.all_dense()) return;
-  for (std::size_t level = 0; level < format.order(); ++level) {
-    content.push_back(layout | static_cast<std::uint64_t>(format.levels[level].kind) << 8 | format.mode_order[level]);
+// How an intermediate is stored that is no workspace, read or written.
+void append_storage(const ContractedTensor& tensor, bool written, std::vector<std::uint64_t>& content) {
+  constexpr std::uint64_t storage = std::uint64_t{1} << 33;
+  if (tensor.dense()) return;
+  content.push_back(storage | static_cast<std::uint64_t>(written) << 32 | static_cast<std::uint64_t>(tensor.storage) << 16);
+  for (std::size_t level = 0; level < tensor.layout.order(); ++level) {
+    content.push_back(storage | static_cast<std::uint64_t>(tensor.layout.levels[level].kind) << 8 | tensor.layout.mode_order[level]);
   }
 }
 
 }  // namespace
 
 // By the factors of the term that flow into each of their factors.
-StatementOrder AlternativeModels::order_of(Schedule statements) {
-  StatementOrder order;
-  std::vector<std::uint64_t> leaves(statements.tensors.size());
-  std::vector<bool> copies(statements.tensors.size());
-  order.contents.reserve(statements.statements.size());
-  for (std::size_t number = 0; number < statements.statements.size(); ++number) {
-    const ScheduledStatement& statement = statements.statements[number];
+PricedOrder AlternativeModels::order_of(Contractions contractions) {
+  PricedOrder order;
+  const std::vector<ContractedTensor>& tensors = contractions.tensors;
+  std::vector<std::uint64_t> leaves(tensors.size());
+  std::vector<bool> copies(tensors.size());
+  order.contents.reserve(contractions.steps.size());
+  for (std::size_t number = 0; number < contractions.steps.size(); ++number) {
+    const Contraction& step = contractions.steps[number];
     std::vector<std::uint64_t> content;
-    content.reserve(2 * statement.factors.size() + 1);
+    content.reserve(2 * step.factors.size() + 1);
     std::uint64_t all = 0;
     std::uint64_t reads = 0;
-    for (const ScheduledAccess& factor : statement.factors) {
-      const bool read = statements.tensors[factor.tensor].role == TensorRole::operand;
+    for (const ScheduledAccess& factor : step.factors) {
+      const bool read = tensors[factor.tensor].role == TensorRole::operand;
       const std::uint64_t from = read ? std::uint64_t{1} << factor.tensor : leaves[factor.tensor];
       content.push_back(from);
       content.push_back(read);
-      if (!read) append_layout(statements.tensors[factor.tensor].format, content);
+      if (!read) append_storage(tensors[factor.tensor], false, content);
       all |= from;
       // A copy filters as the levels of the operand do.
       if (read || copies[factor.tensor]) reads |= from;
     }
-    const ScheduledTensor& target = statements.tensors[statement.target.tensor];
-    if (target.role == TensorRole::intermediate) append_layout(target.format, content);
+    const ContractedTensor& target = tensors[step.target.tensor];
+    if (target.role == TensorRole::intermediate) append_storage(target, true, content);
     if (formats_.size() > 1 && target.role == TensorRole::result) {
       const auto format = std::ranges::find_if(formats_, [&](const ResultFormat& one) {
-        return one.format == target.format && one.delivered == target.delivered && one.like.has_value() == target.like.has_value();
+        return one.format == target.layout && one.storage == target.storage && one.block == target.block &&
+               one.delivered == target.delivered && one.like.has_value() == target.like.has_value();
       });
       content.push_back(std::uint64_t{1} << 32 | static_cast<std::uint64_t>(format - formats_.begin()));
     }
-    leaves[statement.target.tensor] = all;
-    copies[statement.target.tensor] = is_mark_array_copy(statements, number);
+    leaves[step.target.tensor] = all;
+    copies[step.target.tensor] = is_mark_array_copy(contractions, number);
     const auto next = static_cast<std::uint32_t>(contents_.size());
     order.contents.emplace_back(contents_.try_emplace(std::move(content), next).first->second, reads);
   }
-  order.flow = std::make_shared<const StatementFlow>(StatementFlow::of(statements, operands_));
-  order.result = result_of(statements);
-  order.statements = std::move(statements);
+  order.flow = std::make_shared<const StatementFlow>(StatementFlow::of(contractions, operands_));
+  order.result = result_of(contractions);
+  order.contractions = std::move(contractions);
   return order;
 }
 
 Cost AlternativeModels::cost_of(const Schedule& schedule) {
-  const PlanOptions& options = models_->options();
+  const Problem problem{network_, operands_, models_->options()};
   const std::size_t accesses = network_.assignments.front().terms.front().factors.size();
   const bool described = schedule.tensors.size() == accesses + schedule.statements.size() &&
                          std::ranges::all_of(schedule.tensors, [](const ScheduledTensor& tensor) {
                            return tensor.role == TensorRole::operand ? !tensor.converted : tensor.format.all_dense();
                          });
-  if (!described) return cost(schedule, Problem{network_, operands_, options});
-  const StatementOrder order = order_of(schedule);
-  const CostModel known = model(order, numbers(order, {}));
-  return with_memory(time_cost(schedule, Problem{network_, operands_, options}, known), schedule, Problem{network_, operands_, options});
+  if (!described) return cost(schedule, problem);
+  const PricedOrder order = order_of(contractions_of(schedule));
+  return with_memory(time_cost(schedule, problem, model(order, numbers(order, {}))), schedule, problem);
 }
 
 }  // namespace weft

@@ -13,12 +13,12 @@
 
 namespace weft {
 
-/// Statements without loops, in an order, and what all choices of layouts have in common of them.
-struct StatementOrder {
-  Schedule statements;
+/// Contractions, and what all choices of layouts have in common of them.
+struct PricedOrder {
+  Contractions contractions;
   std::shared_ptr<const StatementFlow> flow;
   std::shared_ptr<const SparseTarget> result;  ///< none if it is dense
-  /// Per statement: equal ones have one number, wherever they stand; and the factors of the term that it reads.
+  /// Per step: equal ones have one number, wherever they stand; and the factors of the term that it reads.
   std::vector<std::pair<std::uint32_t, std::uint64_t>> contents;
 };
 
@@ -30,12 +30,12 @@ class AlternativeModels {
   /// That the result may be computed in.
   const std::vector<ResultFormat>& formats() const { return formats_; }
 
-  StatementOrder order_of(Schedule statements);
-  /// The statements' models, with a path per tensor: equal numbers have equal factors on equal paths, as interval tables want them.
-  std::vector<std::uint32_t> numbers(const StatementOrder& order, const AccessPaths& paths);
+  PricedOrder order_of(Contractions contractions);
+  /// The models of the steps, with a path per tensor: equal numbers have equal factors on equal paths, as interval tables want them.
+  std::vector<std::uint32_t> numbers(const PricedOrder& order, const AccessPaths& paths);
   /// Statements described so far.
   std::uint64_t described() const { return described_; }
-  CostModel model(const StatementOrder& order, const std::vector<std::uint32_t>& numbers) const {
+  CostModel model(const PricedOrder& order, const std::vector<std::uint32_t>& numbers) const {
     return CostModel(order.flow, order.result, models_, numbers);
   }
   /// cost() of a schedule of the term, by models of its statements made before where these read the operands as they are given and
@@ -58,7 +58,7 @@ class AlternativeModels {
   std::vector<std::pair<ResultFormat, std::shared_ptr<const SparseTarget>>> results_;  // with compressed levels
   IntervalTable table_;
 
-  std::shared_ptr<const SparseTarget> result_of(const Schedule& statements);
+  std::shared_ptr<const SparseTarget> result_of(const Contractions& contractions);
   std::uint64_t number_of(const AccessPath& path);
   std::uint64_t variant_of(std::uint64_t factors, const AccessPaths& paths);
 };

@@ -70,7 +70,7 @@ class CostSum {
 
 // Loops of one assignment, without conversions.
 Cost loops_cost(const Schedule& schedule, const Problem& problem) {
-  const CostModel model(schedule, problem);
+  const CostModel model(contractions_of(schedule), problem);
   return CostSum(schedule, problem.network, model).sum();
 }
 
@@ -158,7 +158,7 @@ std::vector<std::uint64_t> uncounted_joins(const Schedule& schedule, const Probl
   const auto& [network, operands, options] = problem;
   std::vector<JoinSet> missing;
   const auto missing_of = [&](const Schedule& one, const Network& alone, const std::vector<OperandFacts>& known, const PlanOptions& own) {
-    const CostModel model(one, Problem{alone, known, own});
+    const CostModel model(contractions_of(one), Problem{alone, known, own});
     static_cast<void>(CostSum(one, alone, model).sum());
     std::vector<JoinSet> found = model.uncounted();
     add_uncounted_products(one, Problem{alone, known, own}, found);

@@ -29,48 +29,48 @@ double exceeding(const StatementLoop& loop, const Movement& moved) {
 
 }  // namespace
 
-std::shared_ptr<const SparseTarget> sparse_target(const Schedule& schedule, const Problem& problem) {
+std::shared_ptr<const SparseTarget> sparse_target(const Contractions& contractions, const Problem& problem) {
   const auto& [network, operands, options] = problem;
-  const ScheduledAccess& written = schedule.statements.back().target;
-  if (!has_sparse_level(schedule.tensors[written.tensor].format)) return nullptr;
-  const std::size_t last = schedule.statements.size() - 1;
-  return std::make_shared<const SparseTarget>(schedule, written, estimate_of(schedule, last, network, operands, options.joins));
+  const ScheduledAccess& written = contractions.steps.back().target;
+  const ContractedTensor& result = contractions.tensors[written.tensor];
+  if (!result.sparse()) return nullptr;
+  ProductEstimate product = estimate_of(contractions, contractions.steps.size() - 1, network, operands, options.joins);
+  return std::make_shared<const SparseTarget>(result, written.indices, std::move(product));
 }
 
-StatementFlow StatementFlow::of(const Schedule& schedule, const std::vector<OperandFacts>& operands) {
+StatementFlow StatementFlow::of(const Contractions& contractions, const std::vector<OperandFacts>& operands) {
   StatementFlow flow;
-  flow.statements.reserve(schedule.statements.size());
-  flow.intermediates.reserve(schedule.statements.size());
+  flow.statements.reserve(contractions.steps.size());
+  flow.intermediates.reserve(contractions.steps.size());
   // The tensors on the way from the operand whose positions the result has.
   std::set<std::uint32_t> carrying;
-  const ScheduledTensor& result = schedule.tensors[schedule.statements.back().target.tensor];
+  const ContractedTensor& result = contractions.tensors[contractions.steps.back().target.tensor];
   if (result.like) carrying.insert(*result.like);
-  for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
-    const ScheduledStatement& scheduled = schedule.statements[number];
+  for (std::size_t number = 0; number < contractions.steps.size(); ++number) {
+    const Contraction& step = contractions.steps[number];
     Statement statement;
-    const bool carries = std::ranges::any_of(
-        scheduled.factors, [&](const ScheduledAccess& factor) { return carrying.contains(factor.tensor); });
-    if (carries) carrying.insert(scheduled.target.tensor);
-    statement.reader = reader_of(schedule, scheduled.target.tensor);
-    statement.writers.reserve(scheduled.factors.size());
-    for (const ScheduledAccess& factor : scheduled.factors) {
-      statement.writers.push_back(writer_of(schedule, factor.tensor));
+    const bool carries = std::ranges::any_of(step.factors, [&](const ScheduledAccess& factor) { return carrying.contains(factor.tensor); });
+    if (carries) carrying.insert(step.target.tensor);
+    statement.reader = reader_of(contractions, step.target.tensor);
+    statement.writers.reserve(step.factors.size());
+    for (const ScheduledAccess& factor : step.factors) {
+      statement.writers.push_back(writer_of(contractions, factor.tensor));
       if (statement.writers.back() >= number) continue;
       const std::vector<std::size_t>& inner = flow.statements[statement.writers.back()].makers;
       statement.makers.insert(statement.makers.end(), inner.begin(), inner.end());
       statement.makers.push_back(statement.writers.back());
     }
     std::ranges::sort(statement.makers);
-    if (statement.reader < schedule.statements.size()) {
+    if (statement.reader < contractions.steps.size()) {
       Intermediate intermediate;
       intermediate.writer = number;
       intermediate.reader = statement.reader;
-      intermediate.modes = index_set(scheduled.target.indices);
+      intermediate.modes = index_set(step.target.indices);
       intermediate.carries_pattern = carries;
-      intermediate.scalar_bytes = scalar_bytes(schedule.tensors[scheduled.target.tensor].format.scalar);
-      for (const ScheduledAccess& other : schedule.statements[statement.reader].factors) {
-        if (other.tensor == scheduled.target.tensor) continue;
-        intermediate.others_finite = intermediate.others_finite && is_finite(schedule, other.tensor, operands);
+      intermediate.scalar_bytes = scalar_bytes(contractions.tensors[step.target.tensor].scalar);
+      for (const ScheduledAccess& other : contractions.steps[statement.reader].factors) {
+        if (other.tensor == step.target.tensor) continue;
+        intermediate.others_finite = intermediate.others_finite && is_finite(contractions, other.tensor, operands);
       }
       flow.intermediates.push_back(intermediate);
     }
@@ -85,15 +85,15 @@ StatementFlow StatementFlow::of(const Schedule& schedule, const std::vector<Oper
   return flow;
 }
 
-CostModel::CostModel(const Schedule& schedule, const Problem& problem, const AccessPaths& paths)
+CostModel::CostModel(const Contractions& contractions, const Problem& problem, const AccessPaths& paths)
     : options_(problem.options),
       models_(std::make_shared<StatementModels>(problem)),
-      flow_(std::make_shared<const StatementFlow>(StatementFlow::of(schedule, problem.operands))),
-      result_(sparse_target(schedule, problem)) {
-  for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
+      flow_(std::make_shared<const StatementFlow>(StatementFlow::of(contractions, problem.operands))),
+      result_(sparse_target(contractions, problem)) {
+  for (std::size_t number = 0; number < contractions.steps.size(); ++number) {
     std::vector<std::uint32_t> earlier;
     for (const Placed& statement : statements_) earlier.push_back(statement.number);
-    const std::uint32_t added = models_->add(schedule, number, earlier, paths);
+    const std::uint32_t added = models_->add(contractions, number, earlier, paths);
     place(added);
   }
 }

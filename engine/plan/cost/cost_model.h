@@ -63,7 +63,7 @@ struct Outside {
   bool operator==(const Outside&) const = default;
 };
 
-/// Who writes and reads the intermediates of a schedule: whatever the layouts are.
+/// Who writes and reads the intermediates of contractions: whatever the layouts are.
 struct StatementFlow {
   struct Intermediate {
     std::size_t writer = 0;
@@ -81,14 +81,13 @@ struct StatementFlow {
   std::vector<Statement> statements;
   std::vector<Intermediate> intermediates;
 
-  static StatementFlow of(const Schedule& schedule, const std::vector<OperandFacts>& operands);
+  static StatementFlow of(const Contractions& contractions, const std::vector<OperandFacts>& operands);
 };
 
 class CostModel {
  public:
-  /// Of the statements of a schedule, whose operands are reached by these paths; loops are not looked at. Keeps a reference to
-  /// the options and to the statistics of the operands.
-  CostModel(const Schedule& schedule, const Problem& problem, const AccessPaths& paths = {});
+  /// Of contractions whose operands are reached by these paths. Keeps a reference to the options and to the statistics of the operands.
+  CostModel(const Contractions& contractions, const Problem& problem, const AccessPaths& paths = {});
   /// The same of statements whose models are shared, by their numbers there; `result` is the target of the last if it
   /// is sparse.
   CostModel(std::shared_ptr<const StatementFlow> flow, std::shared_ptr<const SparseTarget> result,
@@ -295,8 +294,8 @@ class CostModel {
   bool ordered_ = false;  // some intermediate between nests has compressed levels
 };
 
-/// The result of a schedule without loops, if it has compressed levels.
-std::shared_ptr<const SparseTarget> sparse_target(const Schedule& schedule, const Problem& problem);
+/// The result of contractions, if it has compressed levels.
+std::shared_ptr<const SparseTarget> sparse_target(const Contractions& contractions, const Problem& problem);
 
 /// cost() of a schedule of one assignment by a model of its statements, in the layouts that it has; without what it needs
 /// of memory, which with_memory() adds.

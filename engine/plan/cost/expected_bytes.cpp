@@ -67,7 +67,8 @@ double drained_bytes(const Schedule& schedule, std::size_t writer, const Problem
     for (std::size_t level = 0; level < order.direct; ++level) {
       direct |= one_index(statement.target.indices[format.mode_order[level]]);
     }
-    const SparseTarget target(one, statement.target, estimate_of(one, number, alone, known, joins));
+    const SparseTarget target(contracted(one.tensors[statement.target.tensor]), statement.target.indices,
+                              estimate_of(one, number, alone, known, joins));
     return keyed_price(options.machine, target.workspace(direct, 0), statement.drained->kind).bytes;
   });
 }

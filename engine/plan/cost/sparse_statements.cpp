@@ -2,9 +2,6 @@
 #include <algorithm>
 
 #include "engine/plan/cost/statement_models.h"
-#include "engine/plan/schedule/append_order.h"
-#include "engine/plan/schedule/binding.h"
-#include "engine/plan/schedule/storage.h"
 #include "runtime/dense_levels.h"
 #include "runtime/level_traits.h"
 
@@ -24,37 +21,34 @@ JoinSet bound_modes(const StatementModels::Statement::FilteringModes& modes, Ind
 
 }  // namespace
 
-// A schedule without loops says where an intermediate may be (schedule/storage.h); with loops, its levels do.
-void StatementModels::describe_storage(const Format& format, const ScheduledAccess& target, Statement& writer) {
+void StatementModels::describe_storage(const ContractedTensor& tensor, const std::vector<IndexId>& indices, Statement& writer) {
   if (writer.keyed == 0) return;
-  writer.inside_only = storage_of(format) == Storage::keyed;
-  if (!may_be_computed(format)) return;
-  for (std::size_t level = 0; level < appended_levels(format.levels); ++level) {
-    writer.compressed.push_back(target.indices[format.mode_order[level]]);
+  writer.inside_only = tensor.storage == Storage::keyed;
+  for (std::size_t level = 0; level < appended_levels(tensor.layout.levels); ++level) {
+    writer.compressed.push_back(indices[tensor.layout.mode_order[level]]);
   }
 }
 
 // A workspace is read in the order of the reader's loops, a stored intermediate in that of its format. The block of the
 // latter has one order here, whatever the loops of its writer make of it.
-std::shared_ptr<AccessModel> StatementModels::sparse_factor(const Schedule& schedule, const ScheduledAccess& factor,
+std::shared_ptr<AccessModel> StatementModels::sparse_factor(const ContractedTensor& tensor, const ScheduledAccess& factor,
                                                             const Statement& writer) {
-  const ScheduledTensor& tensor = schedule.tensors[factor.tensor];
-  const auto statistics = [&](const std::vector<IndexId>& indices, const Format& format) {
-    return std::make_shared<const Statistics>(estimated_statistics(*writer.product, network_, indices, format, true));
+  ContractedTensor stored = tensor;
+  stored.storage = Storage::stored;
+  const auto model = [&](const ScheduledAccess& access, const AccessPath& path) {
+    const auto statistics = estimated_statistics(*writer.product, network_, access.indices, stored.layout, true);
+    return std::make_shared<AccessModel>(access, stored, path, network_, operands_, std::make_shared<const Statistics>(statistics));
   };
   std::shared_ptr<AccessModel> access;
   if (!writer.compressed.empty()) {
-    ScheduledTensor stored = tensor;
-    std::sort(stored.format.mode_order.begin() + static_cast<std::ptrdiff_t>(writer.compressed.size()),
-              stored.format.mode_order.end());
-    access = std::make_shared<AccessModel>(factor, stored, AccessPath{}, network_, operands_, statistics(factor.indices, stored.format));
+    std::vector<std::uint32_t>& order = stored.layout.mode_order;
+    std::sort(order.begin() + static_cast<std::ptrdiff_t>(writer.compressed.size()), order.end());
+    access = model(factor, AccessPath{});
   } else {
     const bool whole = writer.keyed == index_set(factor.indices);
     const ScheduledAccess keyed{factor.tensor, whole ? factor.indices : members(writer.keyed)};
-    ScheduledTensor table = tensor;
-    table.format = sparse_format(keyed.indices.size(), tensor.format.scalar);
-    access = std::make_shared<AccessModel>(keyed, table, AccessPath::of_loops(0), network_, operands_,
-                                           statistics(keyed.indices, table.format));
+    stored.layout = sparse_format(keyed.indices.size(), tensor.scalar);
+    access = model(keyed, AccessPath::of_loops(0));
     access->add_block(index_set(factor.indices) & ~writer.keyed, network_);
   }
   access->set_contiguous(writer.target->contiguous());

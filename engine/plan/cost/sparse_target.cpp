@@ -2,10 +2,6 @@
 
 #include <algorithm>
 
-#include "engine/plan/schedule/append_order.h"
-#include "engine/plan/schedule/binding.h"
-#include "engine/plan/schedule/storage.h"
-#include "engine/plan/schedule/statements.h"
 #include "runtime/dense_levels.h"
 
 namespace weft {
@@ -17,17 +13,17 @@ constexpr double coordinate_bytes = 4;
 
 }  // namespace
 
-SparseTarget::SparseTarget(const Schedule& schedule, const ScheduledAccess& access, ProductEstimate product)
-    : product_(std::move(product)), scalar_bytes_(scalar_bytes(schedule.tensors[access.tensor].format.scalar)) {
-  const ScheduledTensor& tensor = schedule.tensors[access.tensor];
-  shares_pattern_ = tensor.like.has_value();
-  delivered_ = tensor.delivered.has_value();
-  modes_ = index_set(access.indices);
-  any_order_ = storage_of(tensor.format) == Storage::of_loops;
-  const std::size_t appended = appended_levels(tensor.format.levels);
-  for (std::size_t level = 0; level < tensor.format.order(); ++level) {
-    const IndexId index = access.indices[tensor.format.mode_order[level]];
-    const bool in_key = any_order_ ? is_sparse(tensor.format.levels[level].kind) : level < appended;
+SparseTarget::SparseTarget(const ContractedTensor& tensor, const std::vector<IndexId>& indices, ProductEstimate product)
+    : product_(std::move(product)),
+      modes_(index_set(indices)),
+      scalar_bytes_(scalar_bytes(tensor.scalar)),
+      shares_pattern_(tensor.like.has_value()),
+      any_order_(tensor.storage == Storage::of_loops),
+      delivered_(tensor.delivered.has_value()) {
+  const std::size_t appended = appended_levels(tensor.layout.levels);
+  for (std::size_t level = 0; level < indices.size(); ++level) {
+    const IndexId index = indices[tensor.mode(level)];
+    const bool in_key = any_order_ ? !contains(tensor.block, index) : level < appended;
     if (in_key) order_.push_back(index);
     else block_ *= product_.extent(index);
   }
@@ -83,17 +79,17 @@ double SparseTarget::finishing_ns(const Machine& machine) const {
 
 namespace {
 
-// The accesses of operands whose product a statement writes.
-std::vector<TensorAccess> leaves_of(const Schedule& schedule, std::size_t writer) {
+// The accesses of operands whose product a step writes.
+std::vector<TensorAccess> leaves_of(Steps steps, std::size_t writer) {
   std::vector<TensorAccess> leaves;
   std::vector<std::size_t> open{writer};
   while (!open.empty()) {
-    const ScheduledStatement& statement = schedule.statements[open.back()];
+    const Contraction& step = steps[open.back()];
     open.pop_back();
-    for (const ScheduledAccess& factor : statement.factors) {
-      const ScheduledTensor& tensor = schedule.tensors[factor.tensor];
+    for (const ScheduledAccess& factor : step.factors) {
+      const NamedTensor& tensor = steps.tensor(factor.tensor);
       if (tensor.role == TensorRole::operand) leaves.push_back({tensor.tensor, factor.indices});
-      else open.push_back(writer_of(schedule, factor.tensor));
+      else open.push_back(writer_of(steps, factor.tensor));
     }
   }
   return leaves;
@@ -101,8 +97,8 @@ std::vector<TensorAccess> leaves_of(const Schedule& schedule, std::size_t writer
 
 }  // namespace
 
-JoinSet product_join(const Schedule& schedule, std::size_t writer, const std::vector<Occurrence>& all) {
-  const std::vector<TensorAccess> leaves = leaves_of(schedule, writer);
+JoinSet product_join(Steps steps, std::size_t writer, const std::vector<Occurrence>& all) {
+  const std::vector<TensorAccess> leaves = leaves_of(steps, writer);
   JoinSet joined = 0;
   for (const Occurrence& occurrence : all) {
     const bool flows = std::ranges::any_of(leaves, [&](const TensorAccess& leaf) {
@@ -113,13 +109,13 @@ JoinSet product_join(const Schedule& schedule, std::size_t writer, const std::ve
   return joined;
 }
 
-ProductEstimate estimate_of(const Schedule& schedule, std::size_t writer, const Network& network,
-                            const std::vector<OperandFacts>& operands, const std::map<JoinSet, double>& joins) {
-  ProductEstimate product(network, operands, leaves_of(schedule, writer));
+ProductEstimate estimate_of(Steps steps, std::size_t writer, const Network& network, const std::vector<OperandFacts>& operands,
+                            const std::map<JoinSet, double>& joins) {
+  ProductEstimate product(network, operands, leaves_of(steps, writer));
   // Several assignments number their operands each for themselves.
   if (joins.empty() || network.assignments.size() > 1) return product;
   const std::vector<Occurrence> all = occurrences(network, operands);
-  product.scale_contributions(counted_ratio(product_join(schedule, writer, all), all, joins));
+  product.scale_contributions(counted_ratio(product_join(steps, writer, all), all, joins));
   return product;
 }
 

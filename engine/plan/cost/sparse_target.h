@@ -9,14 +9,14 @@
 #include "engine/plan/cost/drain.h"
 #include "engine/plan/estimate/joins.h"
 #include "engine/plan/estimate/product_estimate.h"
-#include "engine/plan/schedule/schedule.h"
+#include "engine/plan/schedule/contractions.h"
 
 namespace weft {
 
 class SparseTarget {
  public:
-  /// A target of `schedule` with levels that are not dense. The product is what flows into it.
-  SparseTarget(const Schedule& schedule, const ScheduledAccess& access, ProductEstimate product);
+  /// A tensor that is not dense, written with these indices. The product is what flows into it.
+  SparseTarget(const ContractedTensor& tensor, const std::vector<IndexId>& indices, ProductEstimate product);
 
   /// Positions of a pattern are shared: nothing is appended.
   bool shares_pattern() const { return shares_pattern_; }
@@ -54,12 +54,12 @@ class SparseTarget {
   bool delivered_ = false;
 };
 
-/// The accesses, of all those of a network, whose product a statement writes.
-JoinSet product_join(const Schedule& schedule, std::size_t writer, const std::vector<Occurrence>& all);
+/// The accesses, of all those of a network, whose product a step writes.
+JoinSet product_join(Steps steps, std::size_t writer, const std::vector<Occurrence>& all);
 
-/// What flows into a tensor that a statement of the schedule writes; with what joins were counted, of a network of one
+/// What flows into a tensor that a step writes; with what joins were counted, of a network of one
 /// assignment.
-ProductEstimate estimate_of(const Schedule& schedule, std::size_t writer, const Network& network,
-                            const std::vector<OperandFacts>& operands, const std::map<JoinSet, double>& joins = {});
+ProductEstimate estimate_of(Steps steps, std::size_t writer, const Network& network, const std::vector<OperandFacts>& operands,
+                            const std::map<JoinSet, double>& joins = {});
 
 }  // namespace weft

@@ -16,22 +16,22 @@ namespace {
 // The layout of an intermediate follows the loops of its writer, which are not known before they are chosen. The innermost
 // should be an index that no sparse operand filters, for its reader runs over it in a vector loop too: of those that the
 // result has, the one that comes last there.
-IndexSet contiguous_in(IndexSet modes, IndexSet filtered, const Schedule& schedule) {
+IndexSet contiguous_in(IndexSet modes, IndexSet filtered, const Contractions& contractions) {
   if ((modes & ~filtered) == 0) return modes;
-  const ScheduledAccess& result = schedule.statements.back().target;
-  const std::vector<std::uint32_t>& levels = schedule.tensors[result.tensor].format.mode_order;
-  for (auto mode = levels.rbegin(); mode != levels.rend(); ++mode) {
-    if (contains(modes & ~filtered, result.indices[*mode])) return one_index(result.indices[*mode]);
+  const ScheduledAccess& result = contractions.steps.back().target;
+  for (std::size_t level = result.indices.size(); level-- > 0;) {
+    const IndexId index = result.indices[contractions.tensors[result.tensor].mode(level)];
+    if (contains(modes & ~filtered, index)) return one_index(index);
   }
   return modes & ~filtered;
 }
 
-IndexSet filtered_indices(const Schedule& schedule) {
+IndexSet filtered_indices(const Contractions& contractions) {
   IndexSet filtered = 0;
-  for (const ScheduledStatement& statement : schedule.statements) {
-    for (const ScheduledAccess& factor : statement.factors) {
-      const ScheduledTensor& tensor = schedule.tensors[factor.tensor];
-      if (tensor.role == TensorRole::operand && has_sparse_level(tensor.format)) filtered |= index_set(factor.indices);
+  for (const Contraction& step : contractions.steps) {
+    for (const ScheduledAccess& factor : step.factors) {
+      const ContractedTensor& tensor = contractions.tensors[factor.tensor];
+      if (tensor.role == TensorRole::operand && tensor.sparse()) filtered |= index_set(factor.indices);
     }
   }
   return filtered;
@@ -70,43 +70,44 @@ StatementModels::StatementModels(const Problem& problem)
   if (occurrences_.size() < 2) occurrences_.clear();
 }
 
-std::shared_ptr<const AccessModel> StatementModels::access(const Schedule& schedule, const ScheduledAccess& access,
+std::shared_ptr<const AccessModel> StatementModels::access(const Contractions& contractions, const ScheduledAccess& access,
                                                            const AccessPath& path) {
-  const ScheduledTensor& tensor = schedule.tensors[access.tensor];
+  const ContractedTensor& tensor = contractions.tensors[access.tensor];
   // Of a dense intermediate only the indices and the width of values count.
-  const bool block = tensor.role == TensorRole::intermediate && tensor.format.all_dense();
+  const bool block = tensor.role == TensorRole::intermediate && tensor.dense();
   if (block || tensor.role == TensorRole::operand) {
     for (const Known& known : accesses_) {
-      const bool same = block ? known.access.indices == access.indices && known.scalar == tensor.format.scalar
+      const bool same = block ? known.access.indices == access.indices && known.scalar == tensor.scalar
                               : known.access == access && known.path == path;
       if (known.block == block && same) return known.model;
     }
   }
   const auto model = std::make_shared<AccessModel>(access, tensor, path, network_, operands_);
   if (tensor.role == TensorRole::intermediate) {
-    model->set_contiguous(contiguous_in(index_set(access.indices), filtered_indices(schedule), schedule));
+    model->set_contiguous(contiguous_in(index_set(access.indices), filtered_indices(contractions), contractions));
   }
-  if (block || tensor.role == TensorRole::operand) accesses_.push_back({access, path, block, tensor.format.scalar, model});
+  if (block || tensor.role == TensorRole::operand) accesses_.push_back({access, path, block, tensor.scalar, model});
   return model;
 }
 
-std::uint32_t StatementModels::add(const Schedule& schedule, std::size_t number, std::span<const std::uint32_t> earlier,
+std::uint32_t StatementModels::add(const Contractions& contractions, std::size_t number, std::span<const std::uint32_t> earlier,
                                    const AccessPaths& paths) {
-  const ScheduledStatement& scheduled = schedule.statements[number];
+  const Contraction& step = contractions.steps[number];
+  const ContractedTensor& target = contractions.tensors[step.target.tensor];
   Statement& statement = *statements_.emplace_back(std::make_unique<Statement>());
-  statement.indices = indices_of(scheduled);
-  statement.chosen = filtered_indices(schedule);
-  statement.dense_target = schedule.tensors[scheduled.target.tensor].format.all_dense();
-  statement.factors.reserve(scheduled.factors.size());
-  statement.made_of.reserve(scheduled.factors.size());
-  for (const ScheduledAccess& factor : scheduled.factors) {
-    const ScheduledTensor& tensor = schedule.tensors[factor.tensor];
-    const std::size_t writer = writer_of(schedule, factor.tensor);
+  statement.indices = indices_of(step);
+  statement.chosen = filtered_indices(contractions);
+  statement.dense_target = target.dense();
+  statement.factors.reserve(step.factors.size());
+  statement.made_of.reserve(step.factors.size());
+  for (const ScheduledAccess& factor : step.factors) {
+    const ContractedTensor& tensor = contractions.tensors[factor.tensor];
+    const std::size_t writer = writer_of(contractions, factor.tensor);
     const Statement* writes = writer < earlier.size() ? statements_[earlier[writer]].get() : nullptr;
     const bool keyed = writes != nullptr && writes->keyed != 0;
     statement.keys.push_back(keyed && writes->compressed.empty() ? writes->keyed : 0);
-    statement.factors.push_back(keyed ? sparse_factor(schedule, factor, *writes)
-                                      : access(schedule, factor, path_of(paths, factor.tensor)));
+    statement.factors.push_back(keyed ? sparse_factor(tensor, factor, *writes)
+                                      : access(contractions, factor, path_of(paths, factor.tensor)));
     if (statement.factors.back()->sparse()) {
       statement.met |= statement.filtered & index_set(factor.indices);
       statement.filtered |= index_set(factor.indices);
@@ -116,7 +117,7 @@ std::uint32_t StatementModels::add(const Schedule& schedule, std::size_t number,
     const bool copied = writes != nullptr && writes->fills_copy;
     if (copied) statement.copies |= std::uint64_t{1} << (statement.keys.size() - 1);
     statement.fillers.push_back(copied ? earlier[writer] : 0);
-    const ScheduledTensor& filter = copied ? schedule.tensors[schedule.statements[writer].factors.front().tensor] : tensor;
+    const ContractedTensor& filter = copied ? contractions.tensors[contractions.steps[writer].factors.front().tensor] : tensor;
     const auto occurrence = std::ranges::find_if(occurrences_, [&](const Occurrence& one) {
       return filter.role == TensorRole::operand && one.tensor == filter.tensor && one.indices == factor.indices;
     });
@@ -129,22 +130,21 @@ std::uint32_t StatementModels::add(const Schedule& schedule, std::size_t number,
       statement.filtering_modes.emplace_back(JoinSet{1} << (occurrence->first_bit + mode), factor.indices[mode]);
     }
   }
-  statement.target = access(schedule, scheduled.target, AccessPath{});
-  if (schedule.tensors[scheduled.target.tensor].role == TensorRole::intermediate &&
-      has_sparse_level(schedule.tensors[scheduled.target.tensor].format)) {
-    statement.product = std::make_shared<const ProductEstimate>(estimate_of(schedule, number, network_, operands_));
-    statement.keyed = statement.product->restricted() & index_set(scheduled.target.indices);
-    describe_storage(schedule.tensors[scheduled.target.tensor].format, scheduled.target, statement);
+  statement.target = access(contractions, step.target, AccessPath{});
+  if (target.role == TensorRole::intermediate && target.sparse()) {
+    statement.product = std::make_shared<const ProductEstimate>(estimate_of(contractions, number, network_, operands_));
+    statement.keyed = statement.product->restricted() & index_set(step.target.indices);
+    describe_storage(target, step.target.indices, statement);
   }
   describe_dense_loops(statement);
   for (const auto& factor : statement.factors) statement.returning.push_back(returning(statement, *factor));
-  statement.fills_copy = is_mark_array_copy(schedule, number);
+  statement.fills_copy = is_mark_array_copy(contractions, number);
   const auto sparse = std::ranges::count_if(statement.factors, [](const auto& factor) { return factor->sparse(); });
-  const bool no_appending = statement.dense_target || schedule.tensors[scheduled.target.tensor].like;
-  statement.walks = schedule.statements.size() == 1 && sparse == 1 && no_appending;
-  statement.flops = static_cast<double>(scheduled.factors.size()) + (std::abs(scheduled.coefficient) != 1 ? 1 : 0);
+  const bool no_appending = statement.dense_target || target.like;
+  statement.walks = contractions.steps.size() == 1 && sparse == 1 && no_appending;
+  statement.flops = static_cast<double>(step.factors.size()) + (std::abs(step.coefficient) != 1 ? 1 : 0);
   statement.scalar_body_ns =
-      options_.machine.scalar_body + options_.machine.scalar_factor * static_cast<double>(scheduled.factors.size());
+      options_.machine.scalar_body + options_.machine.scalar_factor * static_cast<double>(step.factors.size());
   const double scalar = statement.scalar_body_ns * ((statement.filtered & ~statement.target->indices()) != 0
                                                         ? std::min(1.0, options_.machine.fiber_sum) : 1);
   statement.least_body_ns = std::min(scalar, statement.flops * options_.machine.vector_flop);

@@ -199,9 +199,9 @@ class StatementModels {
     }
   };
 
-  /// A statement of a schedule, `earlier` being the numbers of those before it, with a path per tensor. Schedules that share models have
+  /// A step of contractions, `earlier` being the numbers of those before it, with a path per tensor. Contractions that share models have
   /// the same operands at the same places, in the same formats. The number stays valid.
-  std::uint32_t add(const Schedule& schedule, std::size_t statement, std::span<const std::uint32_t> earlier,
+  std::uint32_t add(const Contractions& contractions, std::size_t step, std::span<const std::uint32_t> earlier,
                     const AccessPaths& paths);
 
   const Statement& statement(std::uint32_t number) const { return *statements_[number]; }
@@ -276,9 +276,9 @@ class StatementModels {
     std::shared_ptr<const AccessModel> model;
   };
 
-  std::shared_ptr<const AccessModel> access(const Schedule& schedule, const ScheduledAccess& access, const AccessPath& path);
-  std::shared_ptr<AccessModel> sparse_factor(const Schedule& schedule, const ScheduledAccess& factor, const Statement& writer);
-  static void describe_storage(const Format& format, const ScheduledAccess& target, Statement& writer);
+  std::shared_ptr<const AccessModel> access(const Contractions& contractions, const ScheduledAccess& access, const AccessPath& path);
+  std::shared_ptr<AccessModel> sparse_factor(const ContractedTensor& tensor, const ScheduledAccess& factor, const Statement& writer);
+  static void describe_storage(const ContractedTensor& tensor, const std::vector<IndexId>& indices, Statement& writer);
   KeyedPrice made_workspace(std::uint32_t writer, IndexSet shared);
   JoinSet filtering_modes(std::uint32_t statement, std::size_t factor, BoundState state) const;
   Prefix& prefix(std::uint32_t statement, IndexSet bound);

@@ -29,11 +29,11 @@ double level_bytes(const AccessModel& access, const Format& wide, ModeSet above,
 }  // namespace
 
 void Encoding::encode_copies(Encoded& encoded) {
-  const auto& [schedule, paths] = encoded.way->alternative;
+  const auto& [contractions, paths] = encoded.way->alternative;
   std::map<TensorId, std::vector<Converted>> converted;
-  for (std::size_t statement = 0; statement < schedule.statements.size(); ++statement) {
-    for (const ScheduledAccess& factor : schedule.statements[statement].factors) {
-      if (path_of(paths, factor.tensor).follows_loops()) converted[schedule.tensors[factor.tensor].tensor].push_back({statement, &factor});
+  for (std::size_t step = 0; step < contractions.steps.size(); ++step) {
+    for (const ScheduledAccess& factor : contractions.steps[step].factors) {
+      if (path_of(paths, factor.tensor).follows_loops()) converted[contractions.tensors[factor.tensor].tensor].push_back({step, &factor});
     }
   }
   for (const auto& [tensor, accesses] : converted) {
@@ -92,7 +92,7 @@ void Encoding::use_copies(TensorId tensor, const std::vector<Converted>& accesse
     solver_.clause(any, layouts);
     std::optional<AccessModel> model;  // where memory matters
     if (memory_limit_ != 0) {
-      const ScheduledTensor stored{{}, TensorRole::operand, tensor, {}, facts.format, false};
+      const ContractedTensor stored{{{}, TensorRole::operand, tensor}, Storage::stored, facts.format.scalar, facts.format};
       model.emplace(*accesses[number].access, stored, path_of(encoded.way->alternative.paths, accesses[number].access->tensor),
                     problem_.network, exact(*encoded.way, tensor));
     }
@@ -103,7 +103,7 @@ void Encoding::use_copies(TensorId tensor, const std::vector<Converted>& accesse
 // The copy that an access uses has its modes in the order of the loops that are chosen for its statement.
 void Encoding::lay_out(const Converted& access, const Encoded& encoded, const std::vector<Literal>& uses, const AccessModel* model,
                        Copies& copies, Sizes& sizes) {
-  const TensorId tensor = encoded.way->alternative.schedule.tensors[access.access->tensor].tensor;
+  const TensorId tensor = encoded.way->alternative.contractions.tensors[access.access->tensor].tensor;
   const Family layouts = layouts_of(tensor);
   const OperandFacts& facts = facts_of(encoded.way->problem.operands, tensor);
   const Format wide = with_widths(sparse_format(facts.format.order(), facts.format.scalar), facts.exact().extents(), facts);

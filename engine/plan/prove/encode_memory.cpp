@@ -17,35 +17,38 @@ namespace weft {
 WorkspaceBytes::WorkspaceBytes(const Alternative& alternative, const Problem& problem)
     : alternative_(alternative), network_(problem.network), options_(problem.options) {
   const auto& [network, operands, options] = problem;
-  const Schedule& schedule = alternative.schedule;
-  const bool sparse = std::ranges::any_of(schedule.statements, [&](const ScheduledStatement& statement) {
-    return has_sparse_level(schedule.tensors[statement.target.tensor].format);
+  const Contractions& contractions = alternative.contractions;
+  const bool sparse = std::ranges::any_of(contractions.steps, [&](const Contraction& step) {
+    return contractions.tensors[step.target.tensor].sparse();
   });
   if (!sparse) return;
-  model_.emplace(schedule, problem, alternative.paths);
-  for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
-    products_.push_back(estimate_of(schedule, number, network, operands, options.joins));
+  model_.emplace(contractions, problem, alternative.paths);
+  for (std::size_t number = 0; number < contractions.steps.size(); ++number) {
+    products_.push_back(estimate_of(contractions, number, network, operands, options.joins));
   }
 }
 
 IndexSet WorkspaceBytes::modes(std::size_t writer) const {
-  return index_set(alternative_.schedule.statements[writer].target.indices);
+  return index_set(alternative_.contractions.steps[writer].target.indices);
+}
+
+double WorkspaceBytes::value_bytes(std::size_t writer) const {
+  const Contractions& contractions = alternative_.contractions;
+  return scalar_bytes(contractions.tensors[contractions.steps[writer].target.tensor].scalar);
 }
 
 double WorkspaceBytes::dense(std::size_t writer, IndexSet indices) const {
-  const Schedule& schedule = alternative_.schedule;
-  double size = scalar_bytes(schedule.tensors[schedule.statements[writer].target.tensor].format.scalar);
+  double size = value_bytes(writer);
   for (const IndexId index : members(indices)) size *= static_cast<double>(network_.indices[index].extent);
   return size;
 }
 
 // Inside loops over `outside`, some of which may be modes of the key.
 double WorkspaceBytes::keyed(std::size_t writer, IndexSet outside, IndexSet whole_key, LevelKind kind) const {
-  const Schedule& schedule = alternative_.schedule;
   const ProductEstimate& product = products_[writer];
   const IndexSet key = whole_key & ~outside;
   KeyedWorkspace workspace;
-  workspace.scalar_bytes = scalar_bytes(schedule.tensors[schedule.statements[writer].target.tensor].format.scalar);
+  workspace.scalar_bytes = value_bytes(writer);
   for (const IndexId index : members(modes(writer) & ~outside)) {
     (contains(key, index) ? workspace.keys : workspace.block) *= static_cast<double>(network_.indices[index].extent);
   }
@@ -68,10 +71,10 @@ double WorkspaceBytes::between(std::size_t writer) const {
 }
 
 double WorkspaceBytes::of_result() const {
-  const Schedule& schedule = alternative_.schedule;
-  const ScheduledTensor& result = schedule.tensors[schedule.statements.back().target.tensor];
-  const std::size_t last = schedule.statements.size() - 1;
-  return result.format.all_dense() && !result.delivered ? dense(last, modes(last)) : 0;
+  const Contractions& contractions = alternative_.contractions;
+  const ContractedTensor& result = contractions.tensors[contractions.steps.back().target.tensor];
+  const std::size_t last = contractions.steps.size() - 1;
+  return result.dense() && !result.delivered ? dense(last, modes(last)) : 0;
 }
 
 std::optional<double> WorkspaceBytes::drained(std::size_t writer, Outside where, IndexId index, StatementRange range) const {
@@ -116,11 +119,11 @@ void Encoding::encode_memory() {
 
 // Options that need the same workspace of a statement imply the same literal.
 void Encoding::encode_workspaces(Encoded& encoded) {
-  const Schedule& schedule = encoded.way->alternative.schedule;
+  const Contractions& contractions = encoded.way->alternative.contractions;
   const Family memory = solver_.family(memory_family);
   const WorkspaceBytes sizes(encoded.way->alternative, encoded.way->problem);
   encoded.result = sizes.of_result();
-  for (std::size_t writer = 0; writer < schedule.statements.size(); ++writer) encoded.between.push_back(sizes.between(writer));
+  for (std::size_t writer = 0; writer < contractions.steps.size(); ++writer) encoded.between.push_back(sizes.between(writer));
   std::map<std::tuple<std::size_t, bool, IndexSet>, Literal> known;
   const auto uses = [&](Literal option, std::size_t writer, bool drained, IndexSet outside, double bytes) {
     const auto [found, added] = known.try_emplace({writer, drained, outside});
@@ -138,8 +141,8 @@ void Encoding::encode_workspaces(Encoded& encoded) {
         const auto drained = sizes.drained(writer, state.outside, option.index, {state.first, option.end});
         if (drained) uses(encoded.options[number], writer, true, state.outside.indices, *drained);
       }
-      const ScheduledAccess& target = schedule.statements[writer].target;
-      const std::size_t reader = reader_of(schedule, target.tensor);
+      const ScheduledAccess& target = contractions.steps[writer].target;
+      const std::size_t reader = reader_of(contractions, target.tensor);
       if (state.outside.root() || reader <= option.end || reader > state.last) continue;
       const IndexSet shared = state.outside.indices & index_set(target.indices);
       uses(encoded.options[number], writer, false, shared, sizes.inside(writer, shared));
@@ -149,11 +152,11 @@ void Encoding::encode_workspaces(Encoded& encoded) {
 
 // The coordinates of one operand at a time are sorted, before any nest runs.
 void Encoding::encode_conversions(const Encoded& encoded) {
-  const auto& [schedule, paths] = encoded.way->alternative;
+  const auto& [contractions, paths] = encoded.way->alternative;
   double sorting = 0;
-  for (std::size_t number = 0; number < schedule.tensors.size(); ++number) {
+  for (std::size_t number = 0; number < contractions.tensors.size(); ++number) {
     if (!path_of(paths, number).converts()) continue;
-    const OperandFacts& facts = facts_of(encoded.way->problem.operands, schedule.tensors[number].tensor);
+    const OperandFacts& facts = facts_of(encoded.way->problem.operands, contractions.tensors[number].tensor);
     double entry = scalar_bytes(facts.format.scalar);
     for (const std::uint64_t extent : facts.exact().extents()) entry += coordinate_bits(extent) / 8;
     sorting = std::max(sorting, 2 * facts.exact().nnz() * entry);
@@ -165,24 +168,24 @@ void Encoding::encode_conversions(const Encoded& encoded) {
 // What lives while a nest runs: intermediates that come in, pass by or leave, its workspaces (one per thread) and at
 // least two private copies of what it writes.
 void Encoding::encode_nest(const Encoded& encoded, std::size_t number) {
-  const Schedule& schedule = encoded.way->alternative.schedule;
+  const Contractions& contractions = encoded.way->alternative.contractions;
   const NestGraph::Option& option = encoded.graph.options[number];
   const std::size_t first = encoded.graph.states[option.state].first;
   const auto leaves = [&](std::size_t writer) {
-    const std::size_t reader = reader_of(schedule, schedule.statements[writer].target.tensor);
-    return reader == schedule.statements.size() || reader > option.end;
+    const std::size_t reader = reader_of(contractions, contractions.steps[writer].target.tensor);
+    return reader == contractions.steps.size() || reader > option.end;
   };
   double live = 0;
   std::vector<std::string> names;  // of stored intermediates
   for (std::size_t writer = 0; writer <= option.end; ++writer) {
-    const ScheduledAccess& target = schedule.statements[writer].target;
-    const ScheduledTensor& tensor = schedule.tensors[target.tensor];
+    const ScheduledAccess& target = contractions.steps[writer].target;
+    const ContractedTensor& tensor = contractions.tensors[target.tensor];
     if (writer >= first && leaves(writer) && option.reduction == RootReduction::private_copies) {
-      double whole = scalar_bytes(tensor.format.scalar);
+      double whole = scalar_bytes(tensor.scalar);
       for (const IndexId index : target.indices) whole *= static_cast<double>(problem_.network.indices[index].extent);
       live += 2 * whole;
     }
-    if (tensor.role != TensorRole::intermediate || reader_of(schedule, target.tensor) < first) continue;
+    if (tensor.role != TensorRole::intermediate || reader_of(contractions, target.tensor) < first) continue;
     const bool inside = writer >= first && !leaves(writer);
     if (!inside) live += encoded.between[writer];
     if (inside || encoded.between[writer] > 0) names.push_back(tensor.name);
@@ -192,7 +195,7 @@ void Encoding::encode_nest(const Encoded& encoded, std::size_t number) {
     if (workspace.writer < first || workspace.writer > option.end || leaves(workspace.writer) != workspace.drained) continue;
     sizes.emplace_back(workspace.used, workspace.bytes);
     if (!workspace.drained) continue;
-    const std::string& name = schedule.tensors[schedule.statements[workspace.writer].target.tensor].name;
+    const std::string& name = contractions.tensors[contractions.steps[workspace.writer].target.tensor].name;
     std::string drained = fmt::format("the workspace of {}", name);
     if (std::ranges::find(names, drained) == names.end()) names.push_back(std::move(drained));
   }

@@ -175,7 +175,7 @@ ChosenNests Encoding::read(std::size_t assignment) const {
   });
   ChosenNests nests;
   nests.way = encoded.way;
-  nests.loops.resize(encoded.way->alternative.schedule.statements.size());
+  nests.loops.resize(encoded.way->alternative.contractions.steps.size());
   nests.fused.assign(nests.loops.size(), 0);
   struct Open {
     std::uint32_t state = 0;

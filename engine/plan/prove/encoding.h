@@ -36,10 +36,8 @@ bool reads(const Assignment& assignment, TensorId tensor);
 std::set<TensorId> shared_operands(const Problem& problem);
 
 /// What the solver chose for one assignment.
-struct ChosenNests {
+struct ChosenNests : LoopNests {
   const Way* way = nullptr;
-  std::vector<std::vector<IndexId>> loops;
-  std::vector<std::uint32_t> fused;
   std::vector<RootReduction> roots;
   double ns = 0;                 ///< as encoded, without conversions
   std::vector<Literal> options;  ///< of the way's graph

@@ -26,7 +26,7 @@ Proof improve(const SearchResult& found, const Problem& problem) {
   const auto best = std::ranges::find_if(found.candidates, fits);
   const double below_ns = best == found.candidates.end() ? infinity : best->cost.ns;
   ProofRequest request = ProofRequest::of(options, below_ns, found.memory_binds ? memory : 0);
-  const auto sparse = [](const Alternative& alternative) { return !alternative.schedule.tensors.back().format.all_dense(); };
+  const auto sparse = [](const Alternative& alternative) { return !alternative.contractions.tensors.back().dense(); };
   if (std::ranges::any_of(alternatives, sparse)) request.kept = kept_for_proofs;
   Proof proof = prove(problem, alternatives, request);
   proof.report.asked = true;
@@ -43,7 +43,7 @@ std::string why_nothing_fits(const SearchResult& found, const Problem& problem) 
     std::deque<Way> ways;
     std::size_t left = most_options_explained;
     for (const Alternative& alternative : found.open) {
-      const CostModel model(alternative.schedule, problem, alternative.paths);
+      const CostModel model(alternative.contractions, problem, alternative.paths);
       IntervalProgram program(model);
       NestGraph graph = nest_graph(model, program, infinity, left);
       if (!graph.complete || !program.exact()) return false;

@@ -5,7 +5,6 @@
 
 #include "engine/plan/cost/conversion.h"
 #include "engine/plan/schedule/check.h"
-#include "engine/plan/schedule/storage.h"
 #include "engine/plan/search/complete.h"
 #include "engine/plan/search/search_budget.h"
 
@@ -24,7 +23,7 @@ constexpr Limits of_one{20'000, 4'000, 32};
 constexpr Limits of_several{12'000, 12'000, 200};
 
 CostModel model_of(const Way& way) {
-  return CostModel(way.alternative.schedule, way.problem, way.alternative.paths);
+  return CostModel(way.alternative.contractions, way.problem, way.alternative.paths);
 }
 
 class Prover {
@@ -92,7 +91,7 @@ class Prover {
         IntervalProgram program(model);
         bounded.least_ns = program.least({{}, 0, static_cast<std::uint32_t>(model.statements() - 1), 0}) + bounded.conversion_ns;
         work += program.work();
-        if (!stores_as_priced(way.alternative.schedule)) bounded.least_of_any_layout = model.least_ns() + bounded.conversion_ns;
+        if (!stores_as_priced(way.alternative.contractions)) bounded.least_of_any_layout = model.least_ns() + bounded.conversion_ns;
         if (!program.exact()) {
           proof_.exhausted = false;
           continue;
@@ -106,10 +105,10 @@ class Prover {
   }
 
   double least_conversion(const Way& way, const std::set<TensorId>& shared) const {
-    const auto& [schedule, paths] = way.alternative;
+    const auto& [contractions, paths] = way.alternative;
     double ns = least_conversion_ns(way.alternative, way.problem.operands, problem_.options, shared);
     for (const TensorId tensor : shared) {
-      const auto converted = [&](std::size_t number) { return paths[number].converts() && schedule.tensors[number].tensor == tensor; };
+      const auto converted = [&](std::size_t number) { return paths[number].converts() && contractions.tensors[number].tensor == tensor; };
       std::size_t number = 0;
       while (number < paths.size() && !converted(number)) ++number;
       if (number == paths.size()) continue;
@@ -197,12 +196,8 @@ class Prover {
 
   Candidate judged(const ChosenNests& chosen) {
     const auto& [alternative, problem, layouts] = *chosen.way;
-    Schedule schedule = alternative.schedule;
-    for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
-      schedule.statements[number].loops = chosen.loops[number];
-      schedule.statements[number].fused = chosen.fused[number];
-    }
-    schedule = complete(std::move(schedule), problem.network, model_of(*chosen.way), alternative.paths, problem.operands);
+    Schedule schedule =
+        complete(alternative.contractions, chosen, problem.network, model_of(*chosen.way), alternative.paths, problem.operands);
     schedule.roots = chosen.roots;
     Cost judged = cost(schedule, problem);
     const double loops_ns = judged.ns - judged.conversion_ns / std::max(1.0, problem_.options.calls);

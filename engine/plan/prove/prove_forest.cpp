@@ -74,7 +74,7 @@ class WaysOfAssignments {
     AlternativeChoice choice = all_alternatives(problem, most_ways);
     if (!choice.complete || number_ + choice.alternatives.size() > most_ways) return false;
     for (Alternative& alternative : choice.alternatives) {
-      const ScheduledTensor& target = alternative.schedule.tensors.back();
+      const ContractedTensor& target = alternative.contractions.tensors.back();
       if (stored && target.delivered) continue;
       std::vector<std::pair<TensorId, std::string>> layouts;
       for (const OperandFacts& facts : known) {
@@ -82,10 +82,10 @@ class WaysOfAssignments {
         layouts.emplace_back(facts.tensor, facts.format.text());
       }
       if (read) {
-        layouts.emplace_back(result(part), target.format.text());
-        const auto same = [&](const OperandFacts& facts) { return same_layout(facts.format, target.format); };
+        layouts.emplace_back(result(part), target.layout.text());
+        const auto same = [&](const OperandFacts& facts) { return same_layout(facts.format, target.layout); };
         if (std::ranges::none_of(results_[part], same)) {
-          results_[part].push_back(stored_facts(stored_.network, stored_.network.assignments[part], target.format, known));
+          results_[part].push_back(stored_facts(stored_.network, stored_.network.assignments[part], target.layout, known));
         }
       }
       ways_[part].push_back({std::move(alternative), problem, std::move(layouts)});

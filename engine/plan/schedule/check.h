@@ -5,8 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/plan/problem.h"
-#include "engine/plan/schedule/schedule.h"
+#include "engine/plan/schedule/contractions.h"
 
 namespace weft {
 
@@ -55,15 +54,15 @@ bool knows_its_entries(const Schedule& schedule, const Network& network, std::ui
 bool makes_entries(const Schedule& schedule, std::uint32_t tensor);
 
 /// Whether everything that flows into the tensor is finite.
-bool is_finite(const Schedule& schedule, std::uint32_t tensor, const std::vector<OperandFacts>& operands);
-/// The same per tensor of the schedule.
-std::vector<bool> finite_tensors(const Schedule& schedule, const std::vector<OperandFacts>& operands);
+bool is_finite(Steps steps, std::uint32_t tensor, const std::vector<OperandFacts>& operands);
+/// The same per tensor.
+std::vector<bool> finite_tensors(Steps steps, const std::vector<OperandFacts>& operands);
 
-/// By tensor of the schedule: a tensor that is not finite and that absent entries of this intermediate annihilate, a factor beside it,
+/// By tensor: a tensor that is not finite and that absent entries of this intermediate annihilate, a factor beside it,
 /// or beside a tensor computed from it. Zeros in their place would make NaN of it. Nothing where zeros do as well. `finite` by tensor;
 /// of what lies beyond its end nothing is known.
-std::vector<std::optional<std::uint32_t>> annihilated_tensors(const Schedule& schedule, const std::vector<bool>& finite);
+std::vector<std::optional<std::uint32_t>> annihilated_tensors(Steps steps, const std::vector<bool>& finite);
 /// Whether there is one for any intermediate.
-bool annihilates_any(const Schedule& schedule, const std::vector<OperandFacts>& operands);
+bool annihilates_any(Steps steps, const std::vector<OperandFacts>& operands);
 
 }  // namespace weft

@@ -141,49 +141,46 @@ Expected<void> check_entries(const Schedule& schedule, const Network& network, s
 
 }  // namespace
 
-bool is_finite(const Schedule& schedule, std::uint32_t tensor, const std::vector<OperandFacts>& operands) {
-  if (schedule.tensors[tensor].role == TensorRole::operand) {
-    return facts_of(operands, schedule.tensors[tensor].tensor).statistics.finite();
-  }
-  const ScheduledStatement& writer = schedule.statements[writer_of(schedule, tensor)];
+bool is_finite(Steps steps, std::uint32_t tensor, const std::vector<OperandFacts>& operands) {
+  if (steps.tensor(tensor).role == TensorRole::operand) return facts_of(operands, steps.tensor(tensor).tensor).statistics.finite();
+  const Contraction& writer = steps[writer_of(steps, tensor)];
   return std::isfinite(writer.coefficient) &&
-         std::all_of(writer.factors.begin(), writer.factors.end(), [&](const ScheduledAccess& factor) {
-           return is_finite(schedule, factor.tensor, operands);
-         });
+         std::ranges::all_of(writer.factors, [&](const ScheduledAccess& factor) { return is_finite(steps, factor.tensor, operands); });
 }
 
-std::vector<bool> finite_tensors(const Schedule& schedule, const std::vector<OperandFacts>& operands) {
-  std::vector<bool> finite(schedule.tensors.size(), false);
-  for (std::uint32_t tensor = 0; tensor < schedule.tensors.size(); ++tensor) {
-    if (schedule.tensors[tensor].role == TensorRole::operand) finite[tensor] = is_finite(schedule, tensor, operands);
+std::vector<bool> finite_tensors(Steps steps, const std::vector<OperandFacts>& operands) {
+  std::vector<bool> finite(steps.tensors(), false);
+  for (std::uint32_t tensor = 0; tensor < finite.size(); ++tensor) {
+    if (steps.tensor(tensor).role == TensorRole::operand) finite[tensor] = is_finite(steps, tensor, operands);
   }
-  for (const ScheduledStatement& writer : schedule.statements) {
+  for (std::size_t number = 0; number < steps.size(); ++number) {
     const auto is_known = [&](const ScheduledAccess& factor) { return finite[factor.tensor]; };
-    finite[writer.target.tensor] = std::isfinite(writer.coefficient) && std::ranges::all_of(writer.factors, is_known);
+    finite[steps[number].target.tensor] = std::isfinite(steps[number].coefficient) && std::ranges::all_of(steps[number].factors, is_known);
   }
   return finite;
 }
 
 // Readers stand behind writers, so that a tensor annihilated further on is known when its writer is come to.
-std::vector<std::optional<std::uint32_t>> annihilated_tensors(const Schedule& schedule, const std::vector<bool>& finite) {
-  std::vector<std::optional<std::uint32_t>> found(schedule.tensors.size());
-  for (auto reader = schedule.statements.rbegin(); reader != schedule.statements.rend(); ++reader) {
-    for (auto read = reader->factors.begin(); read != reader->factors.end(); ++read) {
-      if (schedule.tensors[read->tensor].role != TensorRole::intermediate || found[read->tensor]) continue;
-      const auto other = std::ranges::find_if(reader->factors, [&](const ScheduledAccess& factor) {
-        return &factor != &*read && (factor.tensor >= finite.size() || !finite[factor.tensor]);
+std::vector<std::optional<std::uint32_t>> annihilated_tensors(Steps steps, const std::vector<bool>& finite) {
+  std::vector<std::optional<std::uint32_t>> found(steps.tensors());
+  for (std::size_t number = steps.size(); number-- > 0;) {
+    const Contraction& reader = steps[number];
+    for (const ScheduledAccess& read : reader.factors) {
+      if (steps.tensor(read.tensor).role != TensorRole::intermediate || found[read.tensor]) continue;
+      const auto other = std::ranges::find_if(reader.factors, [&](const ScheduledAccess& factor) {
+        return &factor != &read && (factor.tensor >= finite.size() || !finite[factor.tensor]);
       });
-      if (other != reader->factors.end()) found[read->tensor] = other->tensor;
+      if (other != reader.factors.end()) found[read.tensor] = other->tensor;
       // Readers of a result see its stored entries, the zeros of dense levels too.
-      else if (schedule.tensors[reader->target.tensor].role == TensorRole::intermediate) found[read->tensor] = found[reader->target.tensor];
+      else if (steps.tensor(reader.target.tensor).role == TensorRole::intermediate) found[read.tensor] = found[reader.target.tensor];
     }
   }
   return found;
 }
 
-bool annihilates_any(const Schedule& schedule, const std::vector<OperandFacts>& operands) {
+bool annihilates_any(Steps steps, const std::vector<OperandFacts>& operands) {
   if (std::ranges::all_of(operands, [](const OperandFacts& facts) { return facts.statistics.finite(); })) return false;
-  const auto annihilated = annihilated_tensors(schedule, finite_tensors(schedule, operands));
+  const auto annihilated = annihilated_tensors(steps, finite_tensors(steps, operands));
   return std::ranges::any_of(annihilated, [](const std::optional<std::uint32_t>& one) { return one.has_value(); });
 }
 

@@ -62,12 +62,12 @@ std::string print_intersection(const Schedule& schedule, const Intersection& int
 
 }  // namespace
 
-std::string label(const Schedule& schedule, std::size_t tensor) {
-  const std::string& name = schedule.tensors[tensor].name;
+std::string label(Steps steps, std::size_t tensor) {
+  const std::string& name = steps.tensor(tensor).name;
   std::size_t before = 0;
   std::size_t all = 0;
-  for (std::size_t other = 0; other < schedule.tensors.size(); ++other) {
-    if (schedule.tensors[other].name != name) continue;
+  for (std::size_t other = 0; other < steps.tensors(); ++other) {
+    if (steps.tensor(other).name != name) continue;
     ++all;
     if (other < tensor) ++before;
   }
@@ -81,17 +81,17 @@ std::string print_indices(const std::vector<IndexId>& indices, const Network& ne
   return fmt::format("{}", fmt::join(names, ","));
 }
 
-std::string print_access(const Schedule& schedule, const ScheduledAccess& access, const Network& network) {
+std::string print_access(Steps steps, const ScheduledAccess& access, const Network& network) {
   std::vector<std::string> names;
   for (const IndexId index : access.indices) names.push_back(network.indices[index].name);
-  return fmt::format("{}[{}]", label(schedule, access.tensor), fmt::join(names, ","));
+  return fmt::format("{}[{}]", label(steps, access.tensor), fmt::join(names, ","));
 }
 
-std::string print_product(const Schedule& schedule, const ScheduledStatement& statement, const Network& network) {
+std::string print_product(Steps steps, const Contraction& step, const Network& network) {
   std::vector<std::string> parts;
-  if (statement.coefficient != 1 || statement.factors.empty()) parts.push_back(fmt::format("{}", statement.coefficient));
-  for (const ScheduledAccess& factor : statement.factors) parts.push_back(print_access(schedule, factor, network));
-  return fmt::format("{} += {}", print_access(schedule, statement.target, network), fmt::join(parts, " * "));
+  if (step.coefficient != 1 || step.factors.empty()) parts.push_back(fmt::format("{}", step.coefficient));
+  for (const ScheduledAccess& factor : step.factors) parts.push_back(print_access(steps, factor, network));
+  return fmt::format("{} += {}", print_access(steps, step.target, network), fmt::join(parts, " * "));
 }
 
 std::vector<std::string> factor_names(const Network& network, std::size_t assignment) {

@@ -5,7 +5,6 @@
 #include "engine/plan/schedule/append_order.h"
 #include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/shared_pattern.h"
-#include "engine/plan/schedule/storage.h"
 #include "runtime/dense_levels.h"
 #include "runtime/level_traits.h"
 
@@ -59,18 +58,16 @@ Format sparse_result_format(const ProductEstimate& product, const std::vector<In
   return format;
 }
 
-Format in_order_of_loops(const Format& any, const ProductEstimate& product, const std::vector<IndexId>& indices,
-                         const std::vector<IndexId>& loops) {
-  const IndexSet appended = appended_modes(any, indices);
-  const IndexSet block = index_set(indices) & ~appended;
+Format in_order_of_loops(const ProductEstimate& product, const std::vector<IndexId>& indices, IndexSet block,
+                         const std::vector<IndexId>& loops, Scalar scalar) {
   std::vector<std::uint32_t> order;
-  for (const IndexSet modes : {appended, block}) {
+  for (const IndexSet modes : {index_set(indices) & ~block, block}) {
     for (const IndexId index : loops) {
       if (!contains(modes, index)) continue;
       order.push_back(static_cast<std::uint32_t>(std::ranges::find(indices, index) - indices.begin()));
     }
   }
-  return sparse_result_format(product, indices, std::move(order), block, any.scalar);
+  return sparse_result_format(product, indices, std::move(order), block, scalar);
 }
 
 std::vector<ResultFormat> result_formats(const Problem& problem) {
@@ -99,7 +96,8 @@ std::vector<ResultFormat> result_formats(const Problem& problem) {
   if (!asked) {
     std::vector<ResultFormat> ways{
         {sparse_result_format(product, indices, dense.format.mode_order, unrestricted, result.scalar)}};
-    if (indices.size() > 1) ways.push_back({format_of_loops(indices, unrestricted, result.scalar)});
+    if (indices.size() < 2) return ways;
+    ways.push_back(unrestricted == index_set(indices) ? dense : ResultFormat{{}, {}, {}, Storage::of_loops, unrestricted});
     return ways;
   }
   const Format plain = computed_format(requested->second);
@@ -110,7 +108,7 @@ std::vector<ResultFormat> result_formats(const Problem& problem) {
   for (std::size_t level = appended_levels(requested->second.levels); level < indices.size(); ++level) {
     block |= one_index(indices[requested->second.mode_order[level]]);
   }
-  ways.push_back({format_of_loops(indices, block, result.scalar), requested->second});
+  ways.push_back({{}, requested->second, {}, Storage::of_loops, block});
   return ways;
 }
 
@@ -118,15 +116,18 @@ ResultFormat plainest_result_format(const Problem& problem) {
   return result_formats(problem).front();
 }
 
-void set_result_format(Schedule& schedule, const Network& network, const ResultFormat& chosen) {
-  ScheduledTensor& result = schedule.tensors.back();
-  result.format = chosen.format;
+void set_result_format(Contractions& contractions, const Network& network, const ResultFormat& chosen) {
+  ContractedTensor& result = contractions.tensors.back();
+  result.storage = chosen.storage;
+  result.layout = chosen.format;
+  result.scalar = chosen.storage == Storage::stored ? chosen.format.scalar : result_of(network).scalar;
+  result.block = chosen.block;
   result.delivered = chosen.delivered;
   result.like.reset();
   if (!chosen.like) return;
   const std::vector<TensorAccess>& factors = network.assignments.front().terms.front().factors;
   for (std::uint32_t factor = 0; factor < factors.size() && !result.like; ++factor) {
-    const auto format = pattern_format(network, factors[factor].tensor, schedule.tensors[factor].format);
+    const auto format = pattern_format(network, factors[factor].tensor, contractions.tensors[factor].layout);
     if (factors[factor].tensor == *chosen.like && format && same_layout(*format, chosen.format)) result.like = factor;
   }
 }

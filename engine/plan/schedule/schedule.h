@@ -46,21 +46,26 @@ namespace weft {
 
 enum class TensorRole : std::uint8_t { operand, intermediate, result };
 
-/// A stored tensor of the schedule. An operand used with two layouts appears twice.
-struct ScheduledTensor {
+/// A tensor that products read or write.
+struct NamedTensor {
   std::string name;
   TensorRole role = TensorRole::operand;
-  TensorId tensor = 0;              ///< of the network; unused for intermediates
-  std::vector<IndexId> modes;       ///< of an intermediate: its indices, in mode order
-  Format format;                    ///< layout; for an intermediate over all its modes, in storage order
-  bool converted = false;           ///< an operand whose given format differs: converted before the run
-  bool opened = false;              ///< converted by making leading levels dense, all below them is shared
-  /// A result that is computed in `format` and converted after the run: the layout it is handed over in.
+  TensorId tensor = 0;         ///< of the network; unused for intermediates
+  std::vector<IndexId> modes = {};  ///< of an intermediate: its indices, in mode order
+  bool converted = false;      ///< an operand whose given format differs: converted before the run
+  /// A result that is converted after the run: the layout it is handed over in.
   std::optional<Format> delivered = {};
-  /// A result whose positions are those of an operand (position in Schedule::tensors, same modes): pos and crd shared.
+  /// A result whose positions are those of an operand (position among the tensors, same modes): pos and crd shared.
   std::optional<std::uint32_t> like = {};
   /// Of an operand, bit m mode m: what the index of an access gives is looked up there, and never drives (TensorDeclaration::parts).
   std::uint64_t located = 0;
+  bool operator==(const NamedTensor&) const = default;
+};
+
+/// A stored tensor of the schedule. An operand used with two layouts appears twice.
+struct ScheduledTensor : NamedTensor {
+  Format format = {};   ///< layout; for an intermediate over all its modes, in storage order; of a result the one it is computed in
+  bool opened = false;  ///< converted by making leading levels dense, all below them is shared
   bool operator==(const ScheduledTensor&) const = default;
 };
 
@@ -68,6 +73,14 @@ struct ScheduledAccess {
   std::uint32_t tensor = 0;      ///< position in Schedule::tensors
   std::vector<IndexId> indices;  ///< by MODE of the tensor
   bool operator==(const ScheduledAccess&) const = default;
+};
+
+/// One product, x[i,j,r] += T[i,j,k] * C[k,r], before anything is decided about its loops.
+struct Contraction {
+  ScheduledAccess target;
+  std::vector<ScheduledAccess> factors;
+  double coefficient = 1;
+  bool operator==(const Contraction&) const = default;
 };
 
 /// How a loop with several sparse accesses meets them: which drive (several: merge), the others are located by search
@@ -94,14 +107,11 @@ struct DrainedWorkspace {
   bool operator==(const DrainedWorkspace&) const = default;
 };
 
-struct ScheduledStatement {
-  ScheduledAccess target;
-  std::vector<ScheduledAccess> factors;
-  double coefficient = 1;
-  std::vector<IndexId> loops;         ///< every index of the statement once, outermost first
+struct ScheduledStatement : Contraction {
+  std::vector<IndexId> loops = {};    ///< every index of the statement once, outermost first
   std::uint32_t fused = 0;            ///< shared with the predecessor; 0 for the first
-  std::optional<IndexId> vector;      ///< the innermost loop, if it becomes vector code
-  std::vector<Intersection> intersections;
+  std::optional<IndexId> vector = {};  ///< the innermost loop, if it becomes vector code
+  std::vector<Intersection> intersections = {};
   std::optional<DrainedWorkspace> drained = {};
   bool operator==(const ScheduledStatement&) const = default;
 };

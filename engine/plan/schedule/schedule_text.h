@@ -6,21 +6,21 @@
 #include <utility>
 #include <vector>
 
-#include "engine/plan/schedule/schedule.h"
+#include "engine/plan/schedule/contractions.h"
 
 namespace weft {
 
 /// How the text calls a tensor: its name, or "T.1", "T.2" where an operand stands in several layouts.
-std::string label(const Schedule& schedule, std::size_t tensor);
+std::string label(Steps steps, std::size_t tensor);
 
 /// "i,j,r"; "()" for none, because any word may be the name of an index.
 std::string print_indices(const std::vector<IndexId>& indices, const Network& network);
 
 /// "x[i,j]".
-std::string print_access(const Schedule& schedule, const ScheduledAccess& access, const Network& network);
+std::string print_access(Steps steps, const ScheduledAccess& access, const Network& network);
 
 /// "x[i,j,r] += T[i,j,k] * C[k,r]".
-std::string print_product(const Schedule& schedule, const ScheduledStatement& statement, const Network& network);
+std::string print_product(Steps steps, const Contraction& step, const Network& network);
 
 /// "accumulator", "hashed" or "bitmap".
 std::string_view drain_word(LevelKind kind);

@@ -7,7 +7,6 @@
 #include "engine/plan/cost/memory_demand.h"
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/schedule/schedule_text.h"
-#include "engine/plan/schedule/storage.h"
 #include "engine/plan/search/complete.h"
 #include "engine/plan/search/open_layouts.h"
 #include "engine/plan/search/search_budget.h"
@@ -18,14 +17,6 @@ namespace {
 
 constexpr std::size_t wanted_candidates = 2;  // that fit: the best, and what it is compared with
 
-Schedule with_nests(Schedule statements, const IntervalProgram::Nests& nests) {
-  for (std::size_t number = 0; number < statements.statements.size(); ++number) {
-    statements.statements[number].loops = nests.loops[number];
-    statements.statements[number].fused = nests.fused[number];
-  }
-  return statements;
-}
-
 // Private copies go first: the same loops on one thread.
 void serialize(Candidate& candidate, const Problem& problem) {
   Schedule serial = candidate.schedule;
@@ -34,10 +25,10 @@ void serialize(Candidate& candidate, const Problem& problem) {
   if (less.announced_bytes < candidate.cost.announced_bytes) candidate = {std::move(serial), std::move(less)};
 }
 
-// Whether the model that the loops were chosen by has the layouts that the schedule has, in the end as in the beginning.
-bool is_of_model(const Schedule& schedule) {
-  return std::ranges::all_of(schedule.tensors, [](const ScheduledTensor& tensor) {
-    return tensor.role == TensorRole::operand || tensor.format.all_dense();
+// Whether all that is written is dense, so that loops decide nothing about it that the model would have to know.
+bool writes_dense(const Contractions& contractions) {
+  return std::ranges::all_of(contractions.tensors, [](const ContractedTensor& tensor) {
+    return tensor.role == TensorRole::operand || tensor.dense();
   });
 }
 
@@ -55,12 +46,12 @@ AlternativeSearch::AlternativeSearch(const Problem& problem, bool fused, double 
   if (problem.options.prove) models_.table().most_bytes = bytes_of_proof(problem.options);
 }
 
-std::size_t AlternativeSearch::add_tree(double least_ns, std::vector<Schedule> orders) {
+std::size_t AlternativeSearch::add_tree(double least_ns, std::vector<Contractions> orders) {
   Tree tree{least_ns, {}, result_.frontier.looks_at(orders.front().tree)};
-  const std::size_t contractions = orders.front().statements.size();
-  for (Schedule& statements : orders) {
-    sums_first_ = sums_first_ || statements.statements.size() > contractions;
-    tree.orders.push_back(models_.order_of(std::move(statements)));
+  const std::size_t steps = orders.front().steps.size();
+  for (Contractions& contractions : orders) {
+    sums_first_ = sums_first_ || contractions.steps.size() > steps;
+    tree.orders.push_back(models_.order_of(std::move(contractions)));
   }
   trees_.push_back(std::move(tree));
   return trees_.size() - 1;
@@ -97,10 +88,10 @@ double AlternativeSearch::solve(std::size_t tree, const PathChoice& choice, doub
     std::vector<std::uint32_t> numbers;
     std::unique_ptr<const CostModel> model;
   };
-  const std::vector<StatementOrder>& orders = trees_[tree].orders;
+  const std::vector<PricedOrder>& orders = trees_[tree].orders;
   std::vector<Promise> promises;
   for (std::size_t order = 0; order < orders.size(); ++order) {
-    Promise promise{0, order, models_.numbers(orders[order], space_.paths(orders[order].statements, choice)), {}};
+    Promise promise{0, order, models_.numbers(orders[order], space_.paths(orders[order].contractions, choice)), {}};
     promise.model = std::make_unique<const CostModel>(models_.model(orders[order], promise.numbers));
     if (orders.size() > 1 || std::isfinite(limit)) promise.least_ns = promise.model->least_ns();
     promises.push_back(std::move(promise));
@@ -112,7 +103,7 @@ double AlternativeSearch::solve(std::size_t tree, const PathChoice& choice, doub
     ++result_.tried;
     work_ += work_of_model;
     if (promise.least_ns + space_.least_ns(choice) >= below) continue;
-    if (!stores_as_priced(orders[promise.order].statements)) leave_out(tree);
+    if (!stores_as_priced(orders[promise.order].contractions)) leave_out(tree);
     best = std::min(best, solve({tree, promise.order, choice, 0, {}}, promise.numbers, *promise.model, below));
   }
   return best;
@@ -133,9 +124,9 @@ double AlternativeSearch::solve(Record record, const std::vector<std::uint32_t>&
   return solved.least_ns;
 }
 
-double AlternativeSearch::solve_marked(const Schedule& statements, const PathChoice& choice, double limit) {
-  const StatementOrder order = models_.order_of(statements);
-  const AccessPaths paths = space_.paths(statements, choice);
+double AlternativeSearch::solve_marked(const Contractions& contractions, const PathChoice& choice, double limit) {
+  const PricedOrder order = models_.order_of(contractions);
+  const AccessPaths paths = space_.paths(contractions, choice);
   const std::vector<std::uint32_t> numbers = models_.numbers(order, paths);
   const CostModel model = models_.model(order, numbers);
   work_ += work_of_mark_arrays;
@@ -144,7 +135,7 @@ double AlternativeSearch::solve_marked(const Schedule& statements, const PathCho
   const auto nests = program.solve(limit);
   work_ += program.work();
   if (!nests) return infinity;
-  Candidate candidate{complete(with_nests(statements, *nests), problem_.network, model, paths, problem_.operands), {}};
+  Candidate candidate{complete(contractions, *nests, problem_.network, model, paths, problem_.operands), {}};
   if (!marks_are_looked_up(candidate.schedule) || !check(candidate.schedule, problem_)) return infinity;
   candidate.cost = cost(candidate.schedule, problem_);
   if (choice.converted == 0) candidate = with_open_layouts(std::move(candidate), problem_);
@@ -195,14 +186,13 @@ SearchResult AlternativeSearch::finish() {
 }
 
 Cost AlternativeSearch::cost_of(const Schedule& schedule, const Record& record, const CostModel& model) const {
-  const bool modelled = !record.choice.converts() && is_of_model(statements(record)) && is_of_model(schedule);
+  const bool modelled = !record.choice.converts() && writes_dense(contractions(record));
   return modelled ? with_memory(time_cost(schedule, problem_, model), schedule, problem_) : cost(schedule, problem_);
 }
 
 void AlternativeSearch::judge(Record& record, const CostModel& model) {
   record.judged = true;
-  Schedule loops = with_nests(statements(record), record.nests);
-  Candidate candidate{complete(std::move(loops), problem_.network, model, paths(record), problem_.operands), {}};
+  Candidate candidate{complete(contractions(record), record.nests, problem_.network, model, paths(record), problem_.operands), {}};
   candidate.cost = cost_of(candidate.schedule, record, model);
   const bool too_large = candidate.cost.announced_bytes > memory_;
   if (too_large) {

@@ -27,23 +27,23 @@ class AlternativeSearch {
   double limit() const { return limit_; }      ///< the second best: nothing dearer is looked for
   std::uint64_t work() const { return work_; }
 
-  /// A tree whose statements can be ordered and stored in these ways, none of which takes less than `least_ns` without conversions.
+  /// A tree whose steps can be ordered and stored in these ways, none of which takes less than `least_ns` without conversions.
   /// Its number.
-  std::size_t add_tree(double least_ns, std::vector<Schedule> orders);
+  std::size_t add_tree(double least_ns, std::vector<Contractions> orders);
 
   /// The least that the orders of a tree take with these paths; infinite where it is no less than `limit`.
   double solve(std::size_t tree, const PathChoice& choice, double limit);
 
-  /// The same for statements with mark arrays, judged: with layouts opened in place where operands are not converted. Infinite too
+  /// The same for contractions with mark arrays, judged: with layouts opened in place where operands are not converted. Infinite too
   /// where they are not legal or do not fit. Nothing is claimed of them.
-  double solve_marked(const Schedule& statements, const PathChoice& choice, double limit);
+  double solve_marked(const Contractions& contractions, const PathChoice& choice, double limit);
 
   /// A choice of conversions that alone takes as long as the best schedule cannot pay.
   bool pays(std::size_t tree, const PathChoice& choice) const { return space_.least_ns(choice) + trees_[tree].least_ns < best_ns_; }
   /// Whether any conversion could.
   bool may_pay(std::size_t tree) const;
   /// Whether the tree is the product as a whole.
-  bool is_one_statement(std::size_t tree) const { return trees_[tree].orders.front().statements.statements.size() == 1; }
+  bool is_one_step(std::size_t tree) const { return trees_[tree].orders.front().contractions.steps.size() == 1; }
   /// Something of the tree is not tried that might be cheaper.
   void leave_out(std::size_t tree);
 
@@ -51,7 +51,7 @@ class AlternativeSearch {
   bool is_spent(double times);
   double work_in_budget() const;
 
-  /// What was solved and may be among the best; nothing is solved after it but marked statements.
+  /// What was solved and may be among the best; nothing is solved after it but with mark arrays.
   void judge_the_best();
   /// Everything that was found; alternatives that might still be cheaper are open, or left out. Nothing is to be asked after it.
   SearchResult finish();
@@ -59,7 +59,7 @@ class AlternativeSearch {
  private:
   struct Tree {
     double least_ns = 0;
-    std::vector<StatementOrder> orders;
+    std::vector<PricedOrder> orders;
     std::size_t frontier = 0;  // its number there
   };
   // What the interval program found for one alternative; conversions are the least that it pays.
@@ -72,11 +72,11 @@ class AlternativeSearch {
     bool judged = false;
   };
 
-  AccessPaths paths(const Record& record) const { return space_.paths(statements(record), record.choice); }
-  const StatementOrder& order_of(const Record& record) const { return trees_[record.tree].orders[record.order]; }
-  const Schedule& statements(const Record& record) const { return order_of(record).statements; }
+  AccessPaths paths(const Record& record) const { return space_.paths(contractions(record), record.choice); }
+  const PricedOrder& order_of(const Record& record) const { return trees_[record.tree].orders[record.order]; }
+  const Contractions& contractions(const Record& record) const { return order_of(record).contractions; }
   std::size_t number_of(const Record& record) const { return static_cast<std::size_t>(&record - records_.data()); }
-  Alternative alternative(const Record& record) const { return {statements(record), paths(record)}; }
+  Alternative alternative(const Record& record) const { return {contractions(record), paths(record)}; }
   bool sparse_result() const { return !models_.formats().front().format.all_dense(); }
 
   double solve(Record record, const std::vector<std::uint32_t>& numbers, const CostModel& model, double limit);

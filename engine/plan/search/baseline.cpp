@@ -115,11 +115,11 @@ void look_up_tables(Schedule& schedule, std::size_t number) {
   }
 }
 
-// Whether the operand whose positions the result shares, if any, is a factor of the statement that writes it.
-bool stands_beside_pattern(const Schedule& schedule) {
-  const std::optional<std::uint32_t> pattern = schedule.tensors.back().like;
-  return !pattern || std::ranges::find(schedule.statements.back().factors, *pattern, &ScheduledAccess::tensor) !=
-                         schedule.statements.back().factors.end();
+// Whether the operand whose positions the result shares, if any, is a factor of the step that writes it.
+bool stands_beside_pattern(const Contractions& contractions) {
+  const std::optional<std::uint32_t> pattern = contractions.tensors.back().like;
+  const std::vector<ScheduledAccess>& factors = contractions.steps.back().factors;
+  return !pattern || std::ranges::find(factors, *pattern, &ScheduledAccess::tensor) != factors.end();
 }
 
 // Intermediates named in `kept` have compressed levels, as those on the way to a sparse result have.
@@ -128,15 +128,14 @@ Schedule plain_schedule(const Problem& problem, const std::set<std::string>& kep
   const Assignment& assignment = network.assignments[0];
   const Term& term = assignment.terms[0];
   const ContractionTree tree = options.tree ? *options.tree : term.pinned;
-  const std::vector<std::uint32_t> statement_order = statement_orders(tree, 1).front();
-  Schedule schedule = statements_of(network, tree, statement_order, operands, options);
-  if (!stands_beside_pattern(schedule)) {
+  Contractions contractions = contractions_of(network, tree, step_orders(tree, 1).front(), operands, options);
+  if (!stands_beside_pattern(contractions)) {
     // Nothing is fused here, so a later statement has no position of the operand at hand.
-    const Format pattern = schedule.tensors.back().format;
+    const Format pattern = contractions.tensors.back().layout;
     const Format format = computed_format(pattern);
-    schedule = statements_of(network, tree, statement_order, operands,
-                             ResultFormat{format, same_layout(format, pattern) ? std::nullopt : std::optional(pattern)});
+    set_result_format(contractions, network, {format, same_layout(format, pattern) ? std::nullopt : std::optional(pattern)});
   }
+  Schedule schedule = without_loops(contractions);
   const std::vector<IndexId> order = loop_order(term, operands);
   const ScheduledTensor& result = schedule.tensors.back();
   const bool sparse = has_sparse_level(result.format) && !result.like;

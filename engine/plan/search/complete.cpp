@@ -7,14 +7,21 @@
 #include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/schedule/result_format.h"
-#include "engine/plan/schedule/storage.h"
 #include "engine/plan/schedule/widths.h"
 
 namespace weft {
 namespace {
 
-void realize_layouts(Schedule& schedule, const CostModel& model, const AccessPaths& paths,
-                     const std::vector<OperandFacts>& operands) {
+Schedule with_loops(const Contractions& contractions, const LoopNests& nests) {
+  Schedule schedule = without_loops(contractions);
+  for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
+    schedule.statements[number].loops = nests.loops[number];
+    schedule.statements[number].fused = nests.fused[number];
+  }
+  return schedule;
+}
+
+void realize_layouts(Schedule& schedule, const CostModel& model, const AccessPaths& paths, const std::vector<OperandFacts>& operands) {
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
     const ScheduledStatement& statement = schedule.statements[number];
     for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
@@ -93,8 +100,8 @@ void append_modes(const std::vector<IndexId>& loops, const std::vector<IndexId>&
 
 // A sparse intermediate: inside a nest its modes that sparse factors restrict are a key, in the order in which the
 // reader meets them; between nests they are compressed levels, in the order in which the writer meets them. Other modes
-// are a dense block below, where it is provably written as a whole. Where the levels say between nests, or inside only, and the
-// loops say otherwise, the schedule is left as illegal as it is.
+// are a dense block below, where it is provably written as a whole. Where the storage says between nests, or inside only, and the
+// loops say otherwise, it is stored as it says, which is not legal there.
 void decide_keys(Schedule& schedule, const Network& network, const CostModel& model) {
   for (std::size_t writer = 0; writer < schedule.statements.size(); ++writer) {
     const ScheduledStatement& statement = schedule.statements[writer];
@@ -103,9 +110,12 @@ void decide_keys(Schedule& schedule, const Network& network, const CostModel& mo
     const std::size_t reader = reader_of(schedule, statement.target.tensor);
     const std::size_t depth = shared_loops(schedule, writer, reader);
     const IndexSet shared = index_set({statement.loops.begin(), statement.loops.begin() + static_cast<std::ptrdiff_t>(depth)});
-    if (!model.may_be_stored(writer, shared)) continue;
     const IndexSet modes = index_set(tensor.modes);
     const IndexSet compressed = model.compressed(writer);
+    if (!model.may_be_stored(writer, shared)) {
+      for (Level& level : tensor.format.levels) level.kind = compressed != 0 ? level.kind : LevelKind::hashed;
+      continue;
+    }
     tensor.format = dense_format(tensor.modes.size(), tensor.format.scalar);
     const auto arrange = [&](IndexSet key, const std::vector<IndexId>& loops, LevelKind kind) {
       std::vector<std::uint32_t>& order = tensor.format.mode_order;
@@ -134,11 +144,11 @@ void decide_keys(Schedule& schedule, const Network& network, const CostModel& mo
 }
 
 // A result whose mode order follows the loops gets it.
-void decide_result_order(Schedule& schedule, const CostModel& model) {
+void decide_result_order(Schedule& schedule, const ContractedTensor& given, const CostModel& model) {
+  if (given.storage != Storage::of_loops) return;
   const ScheduledStatement& statement = schedule.statements.back();
   ScheduledTensor& result = schedule.tensors[statement.target.tensor];
-  if (storage_of(result.format) != Storage::of_loops) return;
-  result.format = in_order_of_loops(result.format, *model.result_product(), statement.target.indices, statement.loops);
+  result.format = in_order_of_loops(*model.result_product(), statement.target.indices, given.block, statement.loops, given.scalar);
   if (result.delivered && same_layout(*result.delivered, result.format)) result.delivered.reset();
 }
 
@@ -172,11 +182,12 @@ Schedule with_decided_loops(Schedule schedule, const CostModel& model) {
   return schedule;
 }
 
-Schedule complete(Schedule schedule, const Network& network, const CostModel& model, const AccessPaths& paths,
-                  const std::vector<OperandFacts>& operands) {
+Schedule complete(const Contractions& contractions, const LoopNests& nests, const Network& network, const CostModel& model,
+                  const AccessPaths& paths, const std::vector<OperandFacts>& operands) {
+  Schedule schedule = with_loops(contractions, nests);
   realize_layouts(schedule, model, paths, operands);
   decide_keys(schedule, network, model);
-  decide_result_order(schedule, model);
+  decide_result_order(schedule, contractions.tensors[contractions.steps.back().target.tensor], model);
   decide_drains(schedule, model);
   decide_loops(schedule, model);
   decide_roots(schedule, model);

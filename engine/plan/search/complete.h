@@ -7,11 +7,11 @@
 
 namespace weft {
 
-/// Gives operands the layouts of their paths, marks vector loops, chooses how sparse accesses meet and how roots
-/// are shared among threads: the cheapest of each under the model. `schedule` has loops and fusion depths and one
+/// Gives operands the layouts of their paths, and what is written the levels that its storage has with these loops; marks vector loops,
+/// chooses how sparse accesses meet and how roots are shared among threads: the cheapest of each under the model. Contractions have one
 /// tensor per occurrence of an operand; equal layouts are merged.
-Schedule complete(Schedule schedule, const Network& network, const CostModel& model, const AccessPaths& paths,
-                  const std::vector<OperandFacts>& operands);
+Schedule complete(const Contractions& contractions, const LoopNests& nests, const Network& network, const CostModel& model,
+                  const AccessPaths& paths, const std::vector<OperandFacts>& operands);
 
 /// The part of it that does not touch layouts: vector loops, and how sparse accesses meet, decided anew.
 Schedule with_decided_loops(Schedule schedule, const CostModel& model);

@@ -43,11 +43,9 @@ class IntervalProgram {
   IntervalProgram(const CostModel& model, bool fused, IntervalTable& table, const std::vector<std::uint32_t>& statements);
 
   /// Loops and fusion depths of every statement, in order; nothing if no legal nest exists.
-  struct Nests {
+  struct Nests : LoopNests {
     double ns = 0;  ///< without conversions
     bool exact = true;
-    std::vector<std::vector<IndexId>> loops;
-    std::vector<std::uint32_t> fused;
   };
   /// Nothing either if none takes less than `limit`, which is looked for with less effort.
   std::optional<Nests> solve(double limit = std::numeric_limits<double>::infinity());

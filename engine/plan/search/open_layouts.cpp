@@ -106,7 +106,7 @@ Candidate with_open_layouts(Candidate candidate, const Problem& problem) {
       if (!tensor.converted && takes >= advancing_ns(candidate, network, number, format)) continue;
       Schedule opened = candidate.schedule;
       opened.tensors[number] = std::move(made);
-      const CostModel model(opened, problem);
+      const CostModel model(contractions_of(opened), problem);
       opened = with_widths(with_decided_loops(std::move(opened), model), network, operands);
       Cost cost = time_cost(opened, problem, model);
       if (cost.ns >= candidate.cost.ns || !check(opened, problem)) continue;

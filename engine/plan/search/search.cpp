@@ -19,7 +19,7 @@ namespace {
 // How far the search goes. Work is counted in loops priced.
 struct Budget {
   double work = usual_work;
-  std::size_t orders = 8;        // of the statements of one tree
+  std::size_t orders = 8;        // of the steps of one tree
   std::size_t refined_trees = 4; // have all their layouts tried, unless there is only one to choose
   std::size_t converted_sets = 64;  // up to six convertible occurrences are tried in every combination,
   std::size_t fill_limit_sets = 8;     // up to three with every choice of dense levels
@@ -27,7 +27,7 @@ struct Budget {
 constexpr Budget usual;
 constexpr Budget for_proofs{2'000'000, 64, 100'000, 1024, 1024};
 
-// Trees, orders of their statements, ways to store intermediates, and paths to the operands.
+// Trees, orders of their steps, ways to store intermediates, and paths to the operands.
 class Search {
  public:
   Search(const Problem& problem, SearchScope scope, const Budget& budget)
@@ -99,13 +99,13 @@ class Search {
 
   std::size_t add(const ContractionTree& tree, double least) {
     const bool some = std::isfinite(search_.best_ns()) && search_.work_in_budget() > work_of_every_order;
-    std::vector<Schedule> orders;
+    std::vector<Contractions> orders;
     std::size_t tried = 0;
-    for (const std::vector<std::uint32_t>& order : statement_orders(tree, budget_.orders + 1)) {
+    for (const std::vector<std::uint32_t>& order : step_orders(tree, budget_.orders + 1)) {
       if (tried++ == budget_.orders) break;
       for (const ResultFormat& format : search_.models().formats()) {
-        Schedule statements = statements_of(problem_.network, tree, order, problem_.operands, format);
-        std::ranges::move(statement_variants(std::move(statements), problem_, problem_.options.prove || some, !scope_.fused),
+        Contractions plain = contractions_of(problem_.network, tree, order, problem_.operands, format);
+        std::ranges::move(contraction_variants(std::move(plain), problem_, problem_.options.prove || some, !scope_.fused),
                           std::back_inserter(orders));
       }
     }
@@ -197,7 +197,7 @@ class Search {
 
   // The product as a whole over a chain of levels.
   void refine_chained(std::size_t tree, Refined& best) {
-    if (!scope_.chains || !search_.space().chains() || !search_.is_one_statement(tree)) return;
+    if (!scope_.chains || !search_.space().chains() || !search_.is_one_step(tree)) return;
     for (std::size_t fill_limit = 0; fill_limit < std::size(dense_fill_limits); ++fill_limit) {
       if (fill_limit > 0 && !search_.space().differs(1, fill_limit)) continue;
       attempt(tree, {1, dense_fill_limits[fill_limit], 0, true}, best);

@@ -18,7 +18,7 @@ namespace {
 
 constexpr double least_ns = 20'000;     // a run that is over sooner has nothing to gain
 constexpr std::size_t most_trees = 4;   // of the best candidates, beside the product as a whole
-constexpr std::size_t most_orders = 2;  // of the statements of a tree
+constexpr std::size_t most_orders = 2;  // of the steps of a tree
 constexpr std::size_t most_factors = 6;
 constexpr double near = 1.5;            // of the best: what other layouts may still make the cheapest
 
@@ -31,10 +31,10 @@ class MarkArraySearch {
         least_opening_ns_(least_opening_ns(problem.operands, problem.options)) {}
 
   void run(const std::optional<ContractionTree>& product) {
-    for (const MarkedStatements& statements : marked_starts(problem_, search_, trees(product), conversion_pays())) {
+    for (const MarkedContractions& start : marked_starts(problem_, search_, trees(product), conversion_pays())) {
       if (is_spent()) break;
-      if (keys_intermediates(statements.schedule)) static_cast<void>(improves(statements));
-      else extend(statements, 0);
+      if (keys_intermediates(start.contractions)) static_cast<void>(improves(start));
+      else extend(start, 0);
     }
     refine();
   }
@@ -68,10 +68,10 @@ class MarkArraySearch {
   }
 
   // Every further copy that makes the schedule cheaper, the best one first.
-  void extend(const MarkedStatements& from, std::size_t copies) {
+  void extend(const MarkedContractions& from, std::size_t copies) {
     if (copies == most_mark_arrays) return;
-    std::optional<MarkedStatements> better;
-    for (MarkedStatements& next : with_another_mark(from)) {
+    std::optional<MarkedContractions> better;
+    for (MarkedContractions& next : with_another_mark(from)) {
       if (is_spent()) break;
       if (improves(next)) better = std::move(next);
     }
@@ -80,34 +80,34 @@ class MarkArraySearch {
 
   // Whether they are the cheapest so far. Other layouts, or opening those that are kept, may still make searches cheaper: what takes a
   // little more than the best is looked at.
-  bool improves(const MarkedStatements& statements) {
+  bool improves(const MarkedContractions& marked) {
     const double best_ns = search_.best_ns();
-    const bool converts = statements.choice.converted != 0;
+    const bool converts = marked.choice.converted != 0;
     const bool opens = !converts && least_opening_ns_ < best_ns;
     const double limit = best_ns * (converts ? near : opens ? most_gained_by_opening : 1);
-    const double ns = search_.solve_marked(statements.schedule, statements.choice, limit);
-    if (std::isfinite(ns) && converts) near_.emplace_back(ns, statements);
+    const double ns = search_.solve_marked(marked.contractions, marked.choice, limit);
+    if (std::isfinite(ns) && converts) near_.emplace_back(ns, marked);
     return ns < best_ns;
   }
 
   // So far all operands that may be converted were, to the same dense-fill limit, or none. Of what is near the best one path at a time
   // is changed, as long as that helps.
   void refine() {
-    std::ranges::stable_sort(near_, {}, &std::pair<double, MarkedStatements>::first);
-    for (auto& [known_ns, statements] : near_) {
+    std::ranges::stable_sort(near_, {}, &std::pair<double, MarkedContractions>::first);
+    for (auto& [known_ns, marked] : near_) {
       double ns = known_ns;
       const auto attempt = [&](const PathChoice& choice) {
         if (choice.converted == 0 || is_spent()) return false;
-        const double changed = search_.solve_marked(statements.schedule, choice, std::min(ns, search_.best_ns() * near));
+        const double changed = search_.solve_marked(marked.contractions, choice, std::min(ns, search_.best_ns() * near));
         if (changed >= ns) return false;
         ns = changed;
-        statements.choice = choice;
+        marked.choice = choice;
         return true;
       };
-      const std::uint64_t all = search_.space().converted_in(statements.schedule);
+      const std::uint64_t all = search_.space().converted_in(marked.contractions);
       for (bool better = ns < search_.best_ns() * near; better;) {
         better = false;
-        const PathChoice from = statements.choice;
+        const PathChoice from = marked.choice;
         for (std::uint64_t rest = all; rest != 0; rest &= rest - 1) {
           PathChoice changed = from;
           changed.converted ^= rest & -rest;
@@ -126,20 +126,20 @@ class MarkArraySearch {
   const Problem problem_;
   std::uint64_t work_before_;
   double least_opening_ns_;
-  std::vector<std::pair<double, MarkedStatements>> near_;  // with paths that may be changed
+  std::vector<std::pair<double, MarkedContractions>> near_;  // with paths that may be changed
 };
 
 }  // namespace
 
-std::vector<MarkedStatements> marked_starts(const Problem& problem, AlternativeSearch& search, const std::vector<ContractionTree>& trees,
+std::vector<MarkedContractions> marked_starts(const Problem& problem, AlternativeSearch& search, const std::vector<ContractionTree>& trees,
                                             bool converted) {
-  std::vector<MarkedStatements> all;
+  std::vector<MarkedContractions> all;
   for (const ContractionTree& tree : trees) {
-    for (const std::vector<std::uint32_t>& order : statement_orders(tree, most_orders)) {
+    for (const std::vector<std::uint32_t>& order : step_orders(tree, most_orders)) {
       for (const ResultFormat& format : search.models().formats()) {
-        Schedule plain = statements_of(problem.network, tree, order, problem.operands, format);
-        for (Schedule& summed : with_partial_sums(std::move(plain), problem.network, problem.options)) {
-          for (Schedule& one : with_keyed_intermediates(std::move(summed))) {
+        Contractions plain = contractions_of(problem.network, tree, order, problem.operands, format);
+        for (Contractions& summed : with_partial_sums(std::move(plain), problem.network, problem.options)) {
+          for (Contractions& one : with_keyed_intermediates(std::move(summed))) {
             PathChoice choice;
             choice.transposed = search.result().transposed;
             choice.converted = converted ? search.space().converted_in(one) : 0;
@@ -154,23 +154,23 @@ std::vector<MarkedStatements> marked_starts(const Problem& problem, AlternativeS
   return all;
 }
 
-std::vector<MarkedStatements> with_another_mark(const MarkedStatements& from) {
-  std::vector<MarkedStatements> found;
-  for (std::size_t statement = 0; statement < from.schedule.statements.size(); ++statement) {
-    for (std::size_t factor = 0; factor < from.schedule.statements[statement].factors.size(); ++factor) {
-      auto copied = with_mark_array(from.schedule, statement, factor);
+std::vector<MarkedContractions> with_another_mark(const MarkedContractions& from) {
+  std::vector<MarkedContractions> found;
+  for (std::size_t step = 0; step < from.contractions.steps.size(); ++step) {
+    for (std::size_t factor = 0; factor < from.contractions.steps[step].factors.size(); ++factor) {
+      auto copied = with_mark_array(from.contractions, step, factor);
       if (copied) found.push_back({std::move(*copied), from.choice});
     }
   }
   return found;
 }
 
-bool keys_intermediates(const Schedule& statements) {
-  const ScheduledTensor& result = statements.tensors[statements.statements.back().target.tensor];
-  if (has_sparse_level(result.format) && !result.like) return false;
-  for (std::size_t number = 0; number + 1 < statements.statements.size(); ++number) {
-    const ScheduledTensor& target = statements.tensors[statements.statements[number].target.tensor];
-    if (has_sparse_level(target.format) && !is_mark_array_copy(statements, number)) return true;
+bool keys_intermediates(const Contractions& contractions) {
+  const ContractedTensor& result = contractions.tensors[contractions.steps.back().target.tensor];
+  if (result.sparse() && !result.like) return false;
+  for (std::size_t number = 0; number + 1 < contractions.steps.size(); ++number) {
+    const ContractedTensor& target = contractions.tensors[contractions.steps[number].target.tensor];
+    if (target.sparse() && !is_mark_array_copy(contractions, number)) return true;
   }
   return false;
 }

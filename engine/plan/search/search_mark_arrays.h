@@ -11,23 +11,23 @@ namespace weft {
 
 inline constexpr std::size_t most_mark_arrays = 3;  ///< of one schedule
 
-/// Statements without loops, and paths to their operands.
-struct MarkedStatements {
-  Schedule schedule;
+/// Contractions, and paths to their operands.
+struct MarkedContractions {
+  Contractions contractions;
   PathChoice choice;
 };
 
-/// The statements of these trees before anything is marked, with all operands as they are stored, and with all `converted` that may be;
+/// The contractions of these trees before anything is marked, with all operands as they are stored, and with all `converted` that may be;
 /// with and without partial sums and keyed intermediates.
-std::vector<MarkedStatements> marked_starts(const Problem& problem, AlternativeSearch& search, const std::vector<ContractionTree>& trees,
+std::vector<MarkedContractions> marked_starts(const Problem& problem, AlternativeSearch& search, const std::vector<ContractionTree>& trees,
                                             bool converted);
 
 /// The same with one more factor marked, whichever can be.
-std::vector<MarkedStatements> with_another_mark(const MarkedStatements& from);
+std::vector<MarkedContractions> with_another_mark(const MarkedContractions& from);
 
 /// Whether intermediates on the way to a dense result have keys: the search without marks did not price those, so that they are looked
 /// at as they are.
-bool keys_intermediates(const Schedule& statements);
+bool keys_intermediates(const Contractions& contractions);
 
 /// Looks for schedules with mark arrays that are cheaper than the best so far: of the trees of the best candidates and of the product as
 /// a whole, each with one mark array, and with further ones as long as they help; loops are decided anew for all, and of what comes near

@@ -71,18 +71,18 @@ bool PathSpace::differs(std::uint64_t converted, std::size_t fill_limit) const {
   return false;
 }
 
-std::uint64_t PathSpace::converted_in(const Schedule& statements) const {
-  const auto like = std::ranges::find_if(factors_, [&](std::uint32_t factor) { return statements.tensors.back().like == factor; });
+std::uint64_t PathSpace::converted_in(const Contractions& contractions) const {
+  const auto like = std::ranges::find_if(factors_, [&](std::uint32_t factor) { return contractions.tensors.back().like == factor; });
   if (like == factors_.end()) return all_converted();
   return all_converted() & ~(std::uint64_t{1} << (like - factors_.begin()));
 }
 
-AccessPaths PathSpace::paths(const Schedule& statements, const PathChoice& choice) const {
-  AccessPaths paths(statements.tensors.size());
-  const std::uint64_t converted = choice.converted & converted_in(statements);
+AccessPaths PathSpace::paths(const Contractions& contractions, const PathChoice& choice) const {
+  AccessPaths paths(contractions.tensors.size());
+  const std::uint64_t converted = choice.converted & converted_in(contractions);
   for (std::size_t number = 0; number < factors_.size(); ++number) {
     if ((converted >> number & 1) == 0) continue;
-    const bool chained = choice.chained && statements.statements.size() == 1;
+    const bool chained = choice.chained && contractions.steps.size() == 1;
     paths[factors_[number]] = chained ? AccessPath::chain_of_loops(choice.fill_limit) : AccessPath::of_loops(choice.fill_limit);
   }
   const std::vector<TensorAccess>& factors = network_.assignments.front().terms.front().factors;

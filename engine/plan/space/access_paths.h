@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/plan/cost/access_path.h"
-#include "engine/plan/schedule/schedule.h"
+#include "engine/plan/schedule/contractions.h"
 #include "engine/plan/space/transposable.h"
 
 namespace weft {
@@ -43,11 +43,11 @@ class PathSpace {
   double most_ns(const PathChoice& choice) const { return conversions_ns(choice, false); }
   /// Whether layouts of converted occurrences may have other dense levels with this one of `dense_fill_limits` than with the first.
   bool differs(std::uint64_t converted, std::size_t fill_limit) const;
-  /// Per tensor of a schedule, whose occurrences come first, in the order of the factors. The operand whose positions the result has
+  /// Per tensor of contractions, whose occurrences come first, in the order of the factors. The operand whose positions the result has
   /// is read as it is stored.
-  AccessPaths paths(const Schedule& statements, const PathChoice& choice) const;
-  /// Of the convertible occurrences those that may be converted in these statements.
-  std::uint64_t converted_in(const Schedule& statements) const;
+  AccessPaths paths(const Contractions& contractions, const PathChoice& choice) const;
+  /// Of the convertible occurrences those that may be converted there.
+  std::uint64_t converted_in(const Contractions& contractions) const;
 
  private:
   const TensorAccess& access(std::size_t number) const;

@@ -9,7 +9,7 @@ double least_conversion_ns(const Alternative& alternative, const std::vector<Ope
   std::set<TensorId> converted = without;
   double ns = 0;
   for (std::size_t number = 0; number < alternative.paths.size(); ++number) {
-    const TensorId tensor = alternative.schedule.tensors[number].tensor;
+    const TensorId tensor = alternative.contractions.tensors[number].tensor;
     if (!alternative.paths[number].converts() || !converted.insert(tensor).second) continue;
     ns += conversion_ns(facts_of(operands, tensor), options.machine);
   }

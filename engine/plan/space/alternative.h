@@ -1,17 +1,17 @@
-// Alternative: tree, order of statements and access paths, before loops and fusion.
+// Alternative: contractions and the paths to their operands, before loops and fusion.
 #pragma once
 
 #include <set>
 #include <vector>
 
 #include "engine/plan/cost/cost_model.h"
-#include "engine/plan/schedule/statements.h"
+#include "engine/plan/schedule/contractions.h"
 
 namespace weft {
 
 struct Alternative {
-  Schedule schedule;        ///< statements without loops
-  AccessPaths paths;        ///< per tensor of the schedule
+  Contractions contractions;
+  AccessPaths paths;  ///< per tensor
 };
 
 /// One conversion per tensor that has a converted access: the least that an alternative pays, divided by calls.

@@ -12,14 +12,13 @@ namespace weft {
 
 namespace {
 
-// Statements with every format of the result, and every choice of sparse intermediates on the way to it.
-std::vector<Schedule> all_statements(const Network& network, const ContractionTree& tree, const std::vector<OperandFacts>& operands,
-                                     const PlanOptions& options, std::size_t most) {
-  std::vector<Schedule> found;
-  for (const std::vector<std::uint32_t>& order : statement_orders(tree, most)) {
-    for (const ResultFormat& format : result_formats(Problem{network, operands, options})) {
-      Schedule statements = statements_of(network, tree, order, operands, format);
-      std::ranges::move(statement_variants(std::move(statements), Problem{network, operands, options}, true), std::back_inserter(found));
+// With every format of the result, and every choice of sparse intermediates on the way to it.
+std::vector<Contractions> all_contractions(const Problem& problem, const ContractionTree& tree, std::size_t most) {
+  std::vector<Contractions> found;
+  for (const std::vector<std::uint32_t>& order : step_orders(tree, most)) {
+    for (const ResultFormat& format : result_formats(problem)) {
+      Contractions plain = contractions_of(problem.network, tree, order, problem.operands, format);
+      std::ranges::move(contraction_variants(std::move(plain), problem, true), std::back_inserter(found));
     }
   }
   return found;
@@ -33,9 +32,9 @@ AlternativeChoice all_alternatives(const Problem& problem, std::size_t most) {
   choice.complete = trees.complete;
   const PathSpace space(problem);
   for (const ContractionTree& tree : trees.trees) {
-    for (const Schedule& statements : all_statements(problem.network, tree, problem.operands, problem.options, most)) {
+    for (const Contractions& contractions : all_contractions(problem, tree, most)) {
       // Every subset of the occurrences that may be converted.
-      const std::uint64_t all = space.converted_in(statements);
+      const std::uint64_t all = space.converted_in(contractions);
       std::uint64_t converted = 0;
       do {
         for (const double fill_limit : dense_fill_limits) {
@@ -43,7 +42,7 @@ AlternativeChoice all_alternatives(const Problem& problem, std::size_t most) {
             choice.complete = false;
             return choice;
           }
-          choice.alternatives.push_back({statements, space.paths(statements, {converted, fill_limit})});
+          choice.alternatives.push_back({contractions, space.paths(contractions, {converted, fill_limit})});
           if (converted == 0) break;
         }
         converted = (converted - all) & all;

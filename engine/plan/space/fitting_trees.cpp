@@ -26,10 +26,10 @@ std::uint64_t leave_out_too_large(std::vector<ContractionTree>& trees, const Pro
   if (largest <= left) return 0;
   std::vector<ContractionTree> fitting;
   for (const ContractionTree& tree : trees) {
-    Schedule statements = statements_of(network, tree, statement_orders(tree, 1).front(), operands, result);
-    const bool annihilates = annihilates_any(statements, operands);
-    const std::vector<Schedule> ways = with_sparse_intermediates(std::move(statements), false, annihilates);
-    const auto fits = [&](const Schedule& way) { return least_workspace_bytes(way, network) <= left; };
+    Contractions contractions = contractions_of(network, tree, step_orders(tree, 1).front(), operands, result);
+    const bool annihilates = annihilates_any(contractions, operands);
+    const std::vector<Contractions> ways = with_sparse_intermediates(std::move(contractions), false, annihilates);
+    const auto fits = [&](const Contractions& way) { return least_workspace_bytes(way, network) <= left; };
     if (std::ranges::any_of(ways, fits)) fitting.push_back(tree);
   }
   if (fitting.empty() || fitting.size() == trees.size()) return 0;

@@ -78,11 +78,12 @@ IndexSet common_indices(const OperationTree& tree, const std::vector<std::uint32
   return set;
 }
 
-OperationTree operation_tree(const Schedule& schedule) {
+OperationTree operation_tree(Steps steps) {
   OperationTree tree;
-  for (const ScheduledStatement& statement : schedule.statements) {
-    tree.operations.push_back({indices_of(statement), index_set(statement.target.indices),
-                               static_cast<std::uint32_t>(reader_of(schedule, statement.target.tensor))});
+  for (std::size_t number = 0; number < steps.size(); ++number) {
+    const ScheduledAccess& target = steps[number].target;
+    tree.operations.push_back(
+        {indices_of(steps[number]), index_set(target.indices), static_cast<std::uint32_t>(reader_of(steps, target.tensor))});
   }
   return tree;
 }
@@ -93,12 +94,12 @@ std::uint32_t least_workspace_order(const OperationTree& tree) {
   }));
 }
 
-double least_workspace_bytes(const Schedule& schedule, const Network& network) {
-  const OperationTree tree = operation_tree(schedule);
+double least_workspace_bytes(const Contractions& contractions, const Network& network) {
+  const OperationTree tree = operation_tree(contractions);
   return least_over_orders(tree, [&](std::uint32_t producer, IndexSet shared) {
-    const ScheduledTensor& tensor = schedule.tensors[schedule.statements[producer].target.tensor];
-    if (!tensor.format.all_dense()) return 0.0;
-    double bytes = scalar_bytes(tensor.format.scalar);
+    const ContractedTensor& tensor = contractions.tensors[contractions.steps[producer].target.tensor];
+    if (!tensor.dense()) return 0.0;
+    double bytes = scalar_bytes(tensor.scalar);
     for (const IndexId index : members(tree.operations[producer].modes & ~shared)) {
       bytes *= static_cast<double>(network.indices[index].extent);
     }

@@ -4,35 +4,34 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/plan/schedule/statements.h"
+#include "engine/plan/schedule/contractions.h"
 
 namespace weft {
 
-/// The statements of a tree, by number, before anything is decided about loops.
+/// The steps of a tree, by number.
 struct OperationTree {
   struct Operation {
     IndexSet indices = 0;       ///< what it loops over
     IndexSet modes = 0;         ///< of what it writes
-    std::uint32_t reader = 0;   ///< the statement that reads it; of the root: the number of statements
+    std::uint32_t reader = 0;   ///< the step that reads it; of the root: the number of steps
     bool operator==(const Operation&) const = default;
   };
   std::vector<Operation> operations;
   bool operator==(const OperationTree&) const = default;
 };
 
-/// Of a schedule with or without loops, in the order of its statements.
-OperationTree operation_tree(const Schedule& schedule);
+OperationTree operation_tree(Steps steps);
 
 /// Indices of all operations at places first … last of an order.
 IndexSet common_indices(const OperationTree& tree, const std::vector<std::uint32_t>& order, std::size_t first, std::size_t last);
 
-/// The dimension of the largest intermediate that some fusion of the tree's statements leaves, over all parenthesisations
-/// of all orders of the statements: less is impossible with any loops and layouts. Nothing is known (0) beyond 5000
+/// The dimension of the largest intermediate that some fusion of the tree's steps leaves, over all parenthesisations
+/// of all orders of the steps: less is impossible with any loops and layouts. Nothing is known (0) beyond 5000
 /// orders. Fusing more never raises a dimension, so maximally fused structures decide.
 std::uint32_t least_workspace_order(const OperationTree& tree);
 
-/// The same of the bytes of the largest intermediate, of the statements of a schedule with or without loops: no schedule
-/// with these statements, in any order, stores only smaller ones. Sparse ones count nothing.
-double least_workspace_bytes(const Schedule& schedule, const Network& network);
+/// The same of the bytes of the largest intermediate: no schedule of these contractions, in any order, stores only smaller ones.
+/// Sparse ones count nothing.
+double least_workspace_bytes(const Contractions& contractions, const Network& network);
 
 }  // namespace weft

@@ -11,10 +11,10 @@
 
 namespace weft {
 
-/// The statements (without loops yet) with one more: factor `factor` of `statement` is copied right before it. Nothing
+/// The same with one more step: factor `factor` of `step` is copied right before it. Nothing
 /// where there is nothing to look up: the factor is no sparse operand, has fewer than two modes or a diagonal, the result
-/// shares its positions, or no other sparse factor of the statement has an index of it.
-std::optional<Schedule> with_mark_array(const Schedule& statements, std::size_t statement, std::size_t factor);
+/// shares its positions, or no other sparse factor of the step has an index of it.
+std::optional<Contractions> with_mark_array(const Contractions& contractions, std::size_t step, std::size_t factor);
 
 /// Whether every copy of a schedule with loops is worth one: it shares loops with its reader, for in a nest of its own it would be a
 /// conversion, and coordinates are looked up in it, for one that drives where the operand could saves nothing.

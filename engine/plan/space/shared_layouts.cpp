@@ -41,7 +41,7 @@ SharedLayouts operand_layouts(const Network& network, TensorId operand, const st
   if (access == nullptr || facts.format.order() > most_shared_modes) return {{}, false};
   SharedLayouts found;
   const ScheduledAccess read{0, access->indices};
-  const ScheduledTensor tensor{{}, TensorRole::operand, operand, {}, facts.format, false};
+  const ContractedTensor tensor{{{}, TensorRole::operand, operand}, Storage::stored, facts.format.scalar, facts.format};
   for (const double fill_limit : dense_fill_limits) {
     const AccessModel model(read, tensor, AccessPath::of_loops(fill_limit), network, operands);
     std::vector<std::uint32_t> order = first_order(facts.format.order());

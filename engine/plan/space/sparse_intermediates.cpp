@@ -3,28 +3,24 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/plan/cost/sparse_target.h"
-#include "engine/plan/schedule/binding.h"
-#include "engine/plan/schedule/storage.h"
-
 namespace weft {
 namespace {
 
 constexpr std::size_t most_chosen_alone = 2;
 constexpr std::size_t most_ordered_modes = 2;  // of an intermediate between nests, 3 if every order is wanted
 
-// Per statement: indices that sparse operands below it restrict.
-std::vector<IndexSet> restricted_indices(const Schedule& schedule) {
-  std::vector<IndexSet> restricted(schedule.tensors.size());
+// Per step: indices that sparse operands below it restrict.
+std::vector<IndexSet> restricted_indices(const Contractions& contractions) {
+  std::vector<IndexSet> restricted(contractions.tensors.size());
   std::vector<IndexSet> found;
-  for (const ScheduledStatement& statement : schedule.statements) {
+  for (const Contraction& step : contractions.steps) {
     IndexSet all = 0;
-    for (const ScheduledAccess& factor : statement.factors) {
-      const ScheduledTensor& tensor = schedule.tensors[factor.tensor];
+    for (const ScheduledAccess& factor : step.factors) {
+      const ContractedTensor& tensor = contractions.tensors[factor.tensor];
       if (tensor.role != TensorRole::operand) all |= restricted[factor.tensor];
-      else if (has_sparse_level(tensor.format)) all |= index_set(factor.indices);
+      else if (tensor.sparse()) all |= index_set(factor.indices);
     }
-    restricted[statement.target.tensor] = all;
+    restricted[step.target.tensor] = all;
     found.push_back(all);
   }
   return found;
@@ -37,12 +33,12 @@ struct Restricted {
   std::vector<std::uint32_t> others;
 };
 
-std::vector<Restricted> restricted_intermediates(const Schedule& statements) {
+std::vector<Restricted> restricted_intermediates(const Contractions& contractions) {
   std::vector<Restricted> found;
-  const std::vector<IndexSet> restricted = restricted_indices(statements);
-  for (std::size_t number = 0; number < statements.statements.size(); ++number) {
-    const ScheduledAccess& target = statements.statements[number].target;
-    const bool intermediate = statements.tensors[target.tensor].role == TensorRole::intermediate;
+  const std::vector<IndexSet> restricted = restricted_indices(contractions);
+  for (std::size_t number = 0; number < contractions.steps.size(); ++number) {
+    const ScheduledAccess& target = contractions.steps[number].target;
+    const bool intermediate = contractions.tensors[target.tensor].role == TensorRole::intermediate;
     if (!intermediate || (restricted[number] & index_set(target.indices)) == 0) continue;
     Restricted one{target.tensor, {}, {}};
     for (std::uint32_t mode = 0; mode < target.indices.size(); ++mode) {
@@ -55,18 +51,25 @@ std::vector<Restricted> restricted_intermediates(const Schedule& statements) {
 
 // Stored between nests: compressed levels in every order of the restricted modes above a dense block of the others, and of
 // all modes.
-void append_stored(const Restricted& intermediate, Scalar scalar, std::vector<Format>& ways) {
+std::vector<Format> stored_layouts(const Restricted& intermediate, Scalar scalar) {
+  std::vector<Format> found;
   const auto append = [&](std::vector<std::uint32_t> compressed, const std::vector<std::uint32_t>& block) {
     std::ranges::sort(compressed);
     do {
-      ways.push_back(stored_format(compressed, block, scalar));
+      Format& layout = found.emplace_back(sparse_format(compressed.size() + block.size(), scalar));
+      layout.mode_order = compressed;
+      for (const std::uint32_t mode : block) {
+        layout.levels[layout.mode_order.size()].kind = LevelKind::dense;
+        layout.mode_order.push_back(mode);
+      }
     } while (std::ranges::next_permutation(compressed).found);
   };
   append(intermediate.modes, intermediate.others);
-  if (intermediate.others.empty()) return;
+  if (intermediate.others.empty()) return found;
   std::vector<std::uint32_t> all = intermediate.modes;
   all.insert(all.end(), intermediate.others.begin(), intermediate.others.end());
   append(all, {});
+  return found;
 }
 
 bool are_few(const std::vector<Restricted>& intermediates, std::size_t most_modes) {
@@ -77,44 +80,44 @@ bool are_few(const std::vector<Restricted>& intermediates, std::size_t most_mode
 
 }  // namespace
 
-std::vector<Schedule> with_sparse_intermediates(Schedule statements, bool every_order, bool for_dense_results) {
-  const ScheduledTensor& result = statements.tensors[statements.statements.back().target.tensor];
-  std::vector<Schedule> found;
-  if (!for_dense_results && (!has_sparse_level(result.format) || result.like)) {
-    found.push_back(std::move(statements));
+std::vector<Contractions> with_sparse_intermediates(Contractions plain, bool every_order, bool for_dense_results) {
+  const ContractedTensor& result = plain.tensors[plain.steps.back().target.tensor];
+  std::vector<Contractions> found;
+  if (!for_dense_results && (!result.sparse() || result.like)) {
+    found.push_back(std::move(plain));
     return found;
   }
-  const std::vector<Restricted> intermediates = restricted_intermediates(statements);
+  const std::vector<Restricted> intermediates = restricted_intermediates(plain);
   const std::size_t most_modes = most_ordered_modes + (every_order ? 1 : 0);
-  if (!are_few(intermediates, most_modes)) return with_keyed_intermediates(std::move(statements));
-  found.push_back(std::move(statements));
+  if (!are_few(intermediates, most_modes)) return with_keyed_intermediates(std::move(plain));
+  found.push_back(std::move(plain));
   for (const Restricted& intermediate : intermediates) {
-    const Format dense = found.front().tensors[intermediate.tensor].format;
-    std::vector<Format> ways{keyed_format(dense.order(), dense.scalar)};
-    append_stored(intermediate, dense.scalar, ways);
     const std::size_t before = found.size();
-    for (const Format& way : ways) {
+    const auto append = [&](Storage storage, const Format& layout) {
       for (std::size_t number = 0; number < before; ++number) {
-        found.push_back(found[number]);
-        found.back().tensors[intermediate.tensor].format = way;
+        ContractedTensor& tensor = found.emplace_back(found[number]).tensors[intermediate.tensor];
+        tensor.storage = storage;
+        tensor.layout = layout;
       }
+    };
+    append(Storage::keyed, {});
+    for (const Format& layout : stored_layouts(intermediate, found.front().tensors[intermediate.tensor].scalar)) {
+      append(Storage::stored, layout);
     }
   }
   return found;
 }
 
-std::vector<Schedule> with_keyed_intermediates(Schedule statements) {
-  std::vector<Schedule> found;
-  found.push_back(std::move(statements));
+std::vector<Contractions> with_keyed_intermediates(Contractions plain) {
+  std::vector<Contractions> found;
+  found.push_back(std::move(plain));
   const std::vector<Restricted> candidates = restricted_intermediates(found.front());
   const std::uint64_t all = (std::uint64_t{1} << std::min<std::size_t>(candidates.size(), 63)) - 1;
   for (std::uint64_t chosen = 1; chosen <= all; ++chosen) {
     if (candidates.size() > most_chosen_alone) chosen = all;
     found.push_back(found.front());
     for (std::size_t number = 0; number < candidates.size(); ++number) {
-      if ((chosen >> number & 1) == 0) continue;
-      Format& format = found.back().tensors[candidates[number].tensor].format;
-      format = format_of_loops(format.order(), format.scalar);
+      if ((chosen >> number & 1) != 0) found.back().tensors[candidates[number].tensor].storage = Storage::of_loops;
     }
   }
   return found;

@@ -93,7 +93,7 @@ TEST_CASE("a few hundred pairs have every contraction") {
     CHECK(network_of(random).has_value());
   }
   std::set<std::vector<std::size_t>> all;
-  for (const Contraction& c : contractions())
+  for (const ContractedPair& c : contracted_pairs())
     all.insert({c.kept + c.left + c.summed, c.kept + c.right + c.summed, c.kept + c.left + c.right});
   CHECK(shapes == all);
   CHECK(kinds == std::set<std::string>{"d", "s", "u", "q", "h", "b"});

@@ -19,7 +19,7 @@ namespace {
 
 struct Made {
   OwnedProblem problem;
-  Schedule schedule;
+  Contractions contractions;
 };
 
 Made one(const std::string& kinds) {
@@ -27,15 +27,15 @@ Made one(const std::string& kinds) {
   const Format format = made.problem.operands[0].format;
   made.problem.operands[0].statistics =
       Statistics({10, 20, 50}, format, 1000, {{1, 10}, {2, 20}, {4, 50}, {3, 150}, {5, 400}, {6, 600}, {7, 1000}});
-  made.schedule =
-      statements_of(made.problem.network, flat_tree(1), {0}, made.problem.operands, made.problem.options);
+  made.contractions =
+      contractions_of(made.problem.network, flat_tree(1), {0}, made.problem.operands, made.problem.options);
   return made;
 }
 
 /// The model points into what it was made from.
 AccessModel model(Made&& made, bool follows) = delete;
 AccessModel model(const Made& made, bool follows) {
-  return AccessModel(made.schedule.statements[0].factors[0], made.schedule.tensors[0],
+  return AccessModel(made.contractions.steps[0].factors[0], made.contractions.tensors[0],
                      follows ? AccessPath::of_loops(4) : AccessPath{}, made.problem.network,
                      made.problem.operands);
 }
@@ -92,7 +92,7 @@ TEST_CASE("positions of a dense level without entries have no ends") {
   const Made given = one("dds");
   CHECK(model(given, false).unforeseen_ends(2) == doctest::Approx(of_pairs));
   Made converted = one("dds");
-  converted.schedule.tensors[0].converted = true;
+  converted.contractions.tensors[0].converted = true;
   CHECK(model(converted, false).unforeseen_ends(2) == doctest::Approx(of_pairs));
 }
 
@@ -114,7 +114,7 @@ TEST_CASE("fibers that all have the same few entries end where they are expected
   const auto ends = [&] {
     const Tensor tensor = matrix_of(pairs, 100, 100);
     made.problem.operands[0] = operand_facts(tensor, Resources());
-    made.schedule = statements_of(made.problem.network, flat_tree(1), {0}, made.problem.operands, made.problem.options);
+    made.contractions = contractions_of(made.problem.network, flat_tree(1), {0}, made.problem.operands, made.problem.options);
     return std::pair{model(std::as_const(made), false).unforeseen_ends(1), model(std::as_const(made), true).unforeseen_ends(1)};
   };
   const auto [stored, in_any_order] = ends();
@@ -172,9 +172,9 @@ TEST_CASE("a free layout binds any set, dense where there is room for it") {
 
 TEST_CASE("both modes of a diagonal are bound together") {
   const OwnedProblem made = problem("T:ii:ss:20 -> ", {{'i', 10}});
-  const Schedule schedule = statements_of(made.network, flat_tree(1), {0}, made.operands, made.options);
+  const Contractions contractions = contractions_of(made.network, flat_tree(1), {0}, made.operands, made.options);
   for (const AccessPath path : {AccessPath{}, AccessPath::of_loops(4)}) {
-    const AccessModel access(schedule.statements[0].factors[0], schedule.tensors[0], path, made.network, made.operands);
+    const AccessModel access(contractions.steps[0].factors[0], contractions.tensors[0], path, made.network, made.operands);
     CHECK(access.density(access.bound(1)) == doctest::Approx(0.2));
     const auto steps = access.steps(access.bound(0), access.bound(1));
     REQUIRE(steps.size() == 2);
@@ -185,9 +185,9 @@ TEST_CASE("both modes of a diagonal are bound together") {
 
 TEST_CASE("empty tensors and extents of 0 give no positions and no division by zero") {
   const OwnedProblem made = problem("T:ij:ss:5 -> ", {{'i', 0}, {'j', 3}});
-  const Schedule schedule = statements_of(made.network, flat_tree(1), {0}, made.operands, made.options);
+  const Contractions contractions = contractions_of(made.network, flat_tree(1), {0}, made.operands, made.options);
   for (const AccessPath path : {AccessPath{}, AccessPath::of_loops(4)}) {
-    const AccessModel access(schedule.statements[0].factors[0], schedule.tensors[0], path, made.network, made.operands);
+    const AccessModel access(contractions.steps[0].factors[0], contractions.tensors[0], path, made.network, made.operands);
     CHECK(access.positions(access.bound(3)) == 0);
     CHECK(access.density(access.bound(1)) >= 0);
     CHECK(access.steps(0, access.bound(3))[0].length == 0);
@@ -217,8 +217,8 @@ TEST_CASE("rows of a dense array reach as many sets of a cache as their lines fa
       // As many rows as it takes to come to every set that their distance reaches.
       const std::array<std::uint64_t, 3> extents = {block == index_set({1}) ? 2u : 512u, block == index_set({1}) ? 512u : 32u, last};
       const OwnedProblem made = problem("B:ijk -> ", {{'i', extents[0]}, {'j', extents[1]}, {'k', last}});
-      const Schedule schedule = statements_of(made.network, flat_tree(1), {0}, made.operands, made.options);
-      const AccessModel access(schedule.statements[0].factors[0], schedule.tensors[0], AccessPath{}, made.network, made.operands);
+      const Contractions contractions = contractions_of(made.network, flat_tree(1), {0}, made.operands, made.options);
+      const AccessModel access(contractions.steps[0].factors[0], contractions.tensors[0], AccessPath{}, made.network, made.operands);
       CHECK(access.reached_share(block, 4096, 64) == counted_share(extents, block, 4096, 64));
     }
   }

@@ -32,25 +32,25 @@ TEST_CASE("sparse operands that are not pinned may be converted; two accesses of
 TEST_CASE("of what is chosen everything is converted but the operand whose positions the result has") {
   const OwnedProblem made = problem("B:jr M:ij:ss:50 N:jk:ss:50 -> irk", {{'i', 20}, {'j', 20}, {'k', 20}, {'r', 4}});
   const PathSpace space(made);
-  Schedule schedule;
-  schedule.tensors.resize(4);
+  Contractions contractions;
+  contractions.tensors.resize(4);
   const AccessPath stored, cheap = AccessPath::of_loops(4), affordable = AccessPath::of_loops(16);
-  CHECK(space.paths(schedule, {3}) == AccessPaths{stored, cheap, cheap, stored});
-  CHECK(space.paths(schedule, {2, 16}) == AccessPaths{stored, stored, affordable, stored});
-  schedule.tensors.back().like = 2;
-  CHECK(space.converted_in(schedule) == 1);
-  CHECK(space.paths(schedule, {3}) == AccessPaths{stored, cheap, stored, stored});
+  CHECK(space.paths(contractions, {3}) == AccessPaths{stored, cheap, cheap, stored});
+  CHECK(space.paths(contractions, {2, 16}) == AccessPaths{stored, stored, affordable, stored});
+  contractions.tensors.back().like = 2;
+  CHECK(space.converted_in(contractions) == 1);
+  CHECK(space.paths(contractions, {3}) == AccessPaths{stored, cheap, stored, stored});
 }
 
 TEST_CASE("transposed operands have one path at all their occurrences, and one conversion") {
   OwnedProblem made = problem("M:ij:ss:600 A:kj A:kj N:rj -> ikr", {{'i', 200}, {'j', 300}, {'k', 64}, {'r', 8}});
   const PathSpace space(made);
   CHECK(space.transposed() == std::vector<std::uint64_t>{3, 1, 2});
-  Schedule schedule;
-  schedule.tensors.resize(5);
+  Contractions contractions;
+  contractions.tensors.resize(5);
   const AccessPath stored, turned = AccessPath::transposed(0);
-  CHECK(space.paths(schedule, {0, 4, 1}) == AccessPaths{stored, turned, turned, stored, stored});
-  CHECK(space.paths(schedule, {1, 4, 2}) == AccessPaths{AccessPath::of_loops(4), stored, stored, turned, stored});
+  CHECK(space.paths(contractions, {0, 4, 1}) == AccessPaths{stored, turned, turned, stored, stored});
+  CHECK(space.paths(contractions, {1, 4, 2}) == AccessPaths{AccessPath::of_loops(4), stored, stored, turned, stored});
   const double once = conversion_ns(facts_of(made.operands, made.network.assignments[0].terms[0].factors[1].tensor), made.options.machine);
   CHECK(space.least_ns({0, 4, 1}) == once);
   CHECK(space.most_ns({0, 4, 1}) == once);

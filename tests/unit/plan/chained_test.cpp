@@ -84,25 +84,24 @@ TEST_CASE("below the first level a chain has no dense level, whether or not ever
   for (const std::uint64_t extent : {0, 1, 2}) {
     CAPTURE(extent);
     const OwnedProblem made = problem("T:ijkl:ssss:64 -> i", {{'i', 2}, {'j', 2}, {'k', extent}, {'l', 4}});
-    Schedule schedule = statements_of(made.network, flat_tree(1), {0}, made.operands, made.options);
-    AccessPaths paths(schedule.tensors.size());
+    const Contractions contractions = contractions_of(made.network, flat_tree(1), {0}, made.operands, made.options);
+    AccessPaths paths(contractions.tensors.size());
     paths.front() = AccessPath::chain_of_loops(16);
-    const CostModel model(schedule, made, paths);
-    schedule.statements.front().loops = {0, 1, 2, 3};
-    const std::string layout = complete(schedule, made.network, model, paths, made.operands).tensors.front().format.text();
+    const CostModel model(contractions, made, paths);
+    const LoopNests nests{{{0, 1, 2, 3}}, {0}};
+    const std::string layout = complete(contractions, nests, made.network, model, paths, made.operands).tensors.front().format.text();
     CHECK((layout == "duqq:0,1,2,3" || layout == "suqq:0,1,2,3"));
   }
 }
 
 TEST_CASE("loops that do not stand together read compressed levels") {
   const OwnedProblem made = mttkrp(60'000, 200);
-  Schedule schedule = statements_of(made.network, flat_tree(3), {3}, made.operands, made.options);
-  AccessPaths paths(schedule.tensors.size());
+  const Contractions contractions = contractions_of(made.network, flat_tree(3), {3}, made.operands, made.options);
+  AccessPaths paths(contractions.tensors.size());
   paths.front() = AccessPath::chain_of_loops(4);
-  const CostModel model(schedule, made, paths);
+  const CostModel model(contractions, made, paths);
   const auto layout = [&](std::vector<IndexId> loops) {
-    schedule.statements.front().loops = std::move(loops);
-    return complete(schedule, made.network, model, paths, made.operands).tensors.front().format.text();
+    return complete(contractions, {{std::move(loops)}, {0}}, made.network, model, paths, made.operands).tensors.front().format.text();
   };
   const auto& indices = made.network.indices;
   const auto named = [&](const char* name) {
@@ -129,13 +128,13 @@ TEST_CASE("the cheapest nest over a chain is found, and judged as it was priced"
     double cheapest = std::numeric_limits<double>::infinity();
     for (const Schedule& schedule : all) cheapest = std::min(cheapest, cost(schedule, made).ns);
     const double without = cheapest;
-    const Schedule product = statements_of(made.network, flat_tree(2), {2}, made.operands, made.options);
+    const Contractions product = contractions_of(made.network, flat_tree(2), {2}, made.operands, made.options);
     for (const double fill_limit : dense_fill_limits) {
       AccessPaths paths(product.tensors.size());
       paths.front() = AccessPath::chain_of_loops(fill_limit);
       const CostModel model(product, made, paths);
-      for_each_nest(product, [&](const Schedule& nest) {
-        const Schedule schedule = complete(nest, made.network, model, paths, made.operands);
+      for_each_nest(product, [&](const LoopNests& nests) {
+        const Schedule schedule = complete(product, nests, made.network, model, paths, made.operands);
         if (check(schedule, made)) cheapest = std::min(cheapest, cost(schedule, made).ns);
         return true;
       });

@@ -13,7 +13,7 @@ namespace {
 
 Schedule made_schedule(const OwnedProblem& made, const std::string& tree, const std::vector<std::string>& names) {
   const ContractionTree parsed = *parse_tree(tree, names);
-  return statements_of(made.network, parsed, statement_orders(parsed, 1).front(), made.operands, made.options);
+  return without_loops(contractions_of(made.network, parsed, step_orders(parsed, 1).front(), made.operands, made.options));
 }
 
 std::string message(const Schedule& schedule, const OwnedProblem& made) {

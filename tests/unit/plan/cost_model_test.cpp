@@ -120,7 +120,7 @@ TEST_CASE("what statements before and behind filter outside lasts for all loops 
     const std::vector<Occurrence> occurred = occurrences(made.network, made.operands);
     REQUIRE(occurred.size() == 3);
     const auto bit = [&](std::size_t access, std::size_t mode) { return JoinSet{1} << (occurred[access].first_bit + mode); };
-    const CostModel model(schedule, made);
+    const CostModel model(contractions_of(schedule), made);
     const JoinSet met = bit(2, 0) | (depth == "2" ? bit(2, 1) : 0);
     CHECK(model.others(schedule, {0, 0}) == met);
     CHECK(model.others(schedule, {1, 1}) == (bit(0, 0) | (depth == "2" ? bit(1, 1) : 0)));
@@ -281,7 +281,7 @@ TEST_CASE("a workspace takes in what its writer's operands were counted to have 
   const std::vector<Occurrence> occurred = occurrences(made.network, made.operands);
   const auto filled_ns = [&](double ratio) {
     made.options.joins[occurred[0].all() | occurred[1].all()] = ratio;
-    const CostModel model(schedule, made);
+    const CostModel model(contractions_of(schedule), made);
     return model.workspace(0, one_index(0)).ns;
   };
   CHECK(filled_ns(2) > filled_ns(1));

@@ -9,7 +9,6 @@
 #include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/space/alternatives.h"
-#include "engine/plan/schedule/storage.h"
 #include "tests/oracle/enumerate.h"
 #include "unit/plan/networks.h"
 #include "unit/plan/stretched.h"
@@ -78,7 +77,7 @@ Enumerated enumerated(const OwnedProblem& made) {
   const std::vector<Schedule> all = enumerate_schedules(made, limit);
   found.complete = all.size() < limit;
   for (Schedule schedule : all) {
-    const CostModel model(schedule, made);
+    const CostModel model(contractions_of(schedule), made);
     std::vector<RootReduction> parallel;
     for (std::size_t first = 0; first < schedule.statements.size(); ++first) {
       if (schedule.statements[first].fused == 0) parallel.push_back(shared_by_threads(schedule, model, first));
@@ -127,7 +126,7 @@ TEST_CASE("within a memory limit the solver finds the cheapest sparse product, o
       const Proof proof = prove(made, choice.alternatives, {infinity, limit, effort, 1.05});
       REQUIRE(proof.report.unavailable == "");
       // Layouts on the way to a sparse result that are priced before they are known are refused for their time.
-      const bool as_priced = std::ranges::all_of(choice.alternatives, stores_as_priced, &Alternative::schedule);
+      const bool as_priced = std::ranges::all_of(choice.alternatives, stores_as_priced, &Alternative::contractions);
       asked += as_priced ? 1 : 0;
       refused += as_priced ? proof.refused : 0;
       REQUIRE(proof.cheaper.empty() == std::isinf(expected.ns));

@@ -24,16 +24,16 @@ using namespace weft::plan_test;
 
 namespace {
 
-Schedule statements(const OwnedProblem& made, const ContractionTree& tree) {
-  return statements_of(made.network, tree, statement_orders(tree, 1).front(), made.operands, made.options);
+Contractions contractions(const OwnedProblem& made, const ContractionTree& tree) {
+  return contractions_of(made.network, tree, step_orders(tree, 1).front(), made.operands, made.options);
 }
 
-Schedule statements(const OwnedProblem& made, const std::string& tree) {
+Contractions contractions(const OwnedProblem& made, const std::string& tree) {
   std::vector<std::string> names;
   for (const TensorAccess& factor : made.network.assignments[0].terms[0].factors) {
     names.push_back(made.network.tensors[factor.tensor].name);
   }
-  return statements(made, *parse_tree(tree, names));
+  return contractions(made, *parse_tree(tree, names));
 }
 
 IndexSet set_of(const OwnedProblem& made, const std::string& letters) {
@@ -119,11 +119,11 @@ bool is_connected(const OperationTree& tree, const FusionStructure& structure) {
   return true;
 }
 
-std::string text_of(const Schedule& skeleton, const FusionStructure& structure, const Network& network) {
+std::string text_of(Steps skeleton, const FusionStructure& structure, const Network& network) {
   std::ostringstream text;
   for (std::size_t place = 0; place < structure.order.size(); ++place) {
-    const ScheduledStatement& statement = skeleton.statements[structure.order[place]];
-    text << indices_of(statement) << ">" << index_set(statement.target.indices);
+    const Contraction& step = skeleton[structure.order[place]];
+    text << indices_of(step) << ">" << index_set(step.target.indices);
     if (place + 1 == structure.order.size()) break;
     text << " {";
     for (const IndexId index : members(structure.shared[place])) text << network.indices[index].name;
@@ -134,10 +134,10 @@ std::string text_of(const Schedule& skeleton, const FusionStructure& structure, 
 
 // Every nest with the structure: loops shared by all statements from `first` to `last`, in every order, then the groups
 // between neighbours that share no more, each for itself.
-void realise(const FusionStructure& structure, const Schedule& skeleton, std::size_t first, std::size_t last,
+void realise(const FusionStructure& structure, const Contractions& skeleton, std::size_t first, std::size_t last,
              const std::vector<IndexId>& outside, std::vector<std::vector<IndexId>>& loops,
              const std::function<void()>& done) {
-  IndexSet shared = indices_of(skeleton.statements[first]);
+  IndexSet shared = indices_of(skeleton.steps[first]);
   for (std::size_t place = first; place < last; ++place) shared &= structure.shared[place];
   std::vector<IndexId> here = members(shared & ~index_set(outside));
   do {
@@ -198,7 +198,7 @@ TEST_CASE("the paper's table: structures before and after pruning") {
   for (const Published& row : published) {
     CAPTURE(row.name);
     const OwnedProblem made = problem(row.network, extents_of(row.indices));
-    const Schedule skeleton = statements(made, row.tree);
+    const Contractions skeleton = contractions(made, row.tree);
     const OperationTree tree = operation_tree(skeleton);
     CHECK(is_pure_contraction(skeleton));
     REQUIRE(tree.operations.size() == row.chain);
@@ -228,7 +228,7 @@ TEST_CASE("the paper's table: structures before and after pruning") {
 
 TEST_CASE("the paper's maximally fused structure of ((T1 (T2 T3)) B)") {
   const OwnedProblem made = problem(published[0].network, extents_of(published[0].indices));
-  const OperationTree tree = operation_tree(statements(made, published[0].tree));
+  const OperationTree tree = operation_tree(contractions(made, published[0].tree));
   const std::vector<FusionStructure> found = parenthesised(tree, {0, 1, 2, 3});
   const FusionStructure expected{{0, 1, 2, 3}, {set_of(made, "ars"), set_of(made, "abrs"), set_of(made, "as")}};
   CHECK(std::count(found.begin(), found.end(), expected) == 1);
@@ -237,7 +237,7 @@ TEST_CASE("the paper's maximally fused structure of ((T1 (T2 T3)) B)") {
 TEST_CASE("both producers fused with their reader end the structure") {
   // X[i,k] and Y[k,j] are summed over k in Z, which T reads.
   const OwnedProblem made = problem("A:ia B:ak C:kb D:bj E:jm -> im", extents_of("abijkm"));
-  const Schedule skeleton = statements(made, "(((A * B) * (C * D)) * E)");
+  const Contractions skeleton = contractions(made, "(((A * B) * (C * D)) * E)");
   const OperationTree tree = operation_tree(skeleton);
   REQUIRE(tree.operations.size() == 4);
   CHECK(tree.operations[0].reader == 2);
@@ -265,13 +265,13 @@ TEST_CASE("no statement, one statement, nothing in common") {
   CHECK(parenthesised({}, {}).empty());
   CHECK(least_workspace_order({}) == 0);
   const OwnedProblem one = problem("A:ij -> i", extents_of("ij"));
-  const OperationTree single = operation_tree(statements(one, flat_tree(1)));
+  const OperationTree single = operation_tree(contractions(one, flat_tree(1)));
   REQUIRE(maximal_structures(single).size() == 1);
   CHECK(maximal_structures(single)[0].shared.empty());
   CHECK(all_structures(single, true).size() == 1);
   CHECK(least_workspace_order(single) == 0);
   const OwnedProblem apart = problem("A:i B:j C:k -> ", extents_of("ijk"));
-  const OperationTree tree = operation_tree(statements(apart, "((A * B) * C)"));
+  const OperationTree tree = operation_tree(contractions(apart, "((A * B) * C)"));
   CHECK(all_structures(tree, false).size() == 1);
   CHECK(all_structures(tree, true).empty());
   CHECK(least_workspace_order(tree) == 0);
@@ -280,7 +280,7 @@ TEST_CASE("no statement, one statement, nothing in common") {
 TEST_CASE("the dimensions no fusion can avoid") {
   const auto least = [](const std::string& network, const std::string& indices, const std::string& tree) {
     const OwnedProblem made = problem(network, extents_of(indices));
-    return least_workspace_order(operation_tree(statements(made, tree)));
+    return least_workspace_order(operation_tree(contractions(made, tree)));
   };
   CHECK(least("A:ipq B:jpr C:kqr D:jkr -> ijk", "ijkpqr", "(((A * B) * C) * D)") == 1);  // i,j,r around all
   CHECK(least(published[0].network, published[0].indices, published[0].tree) == 2);
@@ -294,8 +294,8 @@ TEST_CASE("no schedule stores only intermediates smaller than the bound, and som
     CAPTURE(seed);
     const OwnedProblem made = random_factors(seed, false);
     CAPTURE(print(made.network));
-    const Schedule skeleton = statements(made, *made.options.tree);
-    if (skeleton.statements.size() < 2) continue;
+    const Contractions skeleton = contractions(made, *made.options.tree);
+    if (skeleton.steps.size() < 2) continue;
     const double bound = least_workspace_bytes(skeleton, made.network);
     double smallest = std::numeric_limits<double>::infinity();
     for (const Schedule& schedule : enumerate_schedules(made, 2000)) {
@@ -335,8 +335,8 @@ TEST_CASE("beside sparse factors, whatever is legal and whatever is chosen has o
     OwnedProblem made = random_factors(seed, true);
     CAPTURE(print(made.network));
     std::set<std::string> expected, reached;
-    for (const std::vector<std::uint32_t>& order : statement_orders(*made.options.tree, 100)) {
-      const Schedule skeleton = statements_of(made.network, *made.options.tree, order, made.operands, made.options);
+    for (const std::vector<std::uint32_t>& order : step_orders(*made.options.tree, 100)) {
+      const Contractions skeleton = contractions_of(made.network, *made.options.tree, order, made.operands, made.options);
       for (const FusionStructure& structure : all_structures(operation_tree(skeleton), false)) {
         expected.insert(text_of(skeleton, structure, made.network));
       }
@@ -373,21 +373,16 @@ TEST_CASE("enumerator, program and fusion structures agree on dense networks") {
       reached.insert(text_of(schedule, fusion_structure(schedule), made.network));
     }
     double cheapest = std::numeric_limits<double>::infinity();
-    for (const std::vector<std::uint32_t>& order : statement_orders(*made.options.tree, 100)) {
-      Schedule skeleton = statements_of(made.network, *made.options.tree, order, made.operands, made.options);
+    for (const std::vector<std::uint32_t>& order : step_orders(*made.options.tree, 100)) {
+      const Contractions skeleton = contractions_of(made.network, *made.options.tree, order, made.operands, made.options);
       const CostModel model(skeleton, made);
       for (const FusionStructure& structure : all_structures(operation_tree(skeleton), false)) {
         expected.insert(text_of(skeleton, structure, made.network));
-        std::vector<std::vector<IndexId>> loops(skeleton.statements.size());
-        realise(structure, skeleton, 0, skeleton.statements.size() - 1, {}, loops, [&] {
-          Schedule schedule = skeleton;
-          for (std::size_t number = 0; number < loops.size(); ++number) {
-            schedule.statements[number].loops = loops[number];
-            if (number > 0) {
-              schedule.statements[number].fused = static_cast<std::uint32_t>(members(structure.shared[number - 1]).size());
-            }
-          }
-          schedule = complete(schedule, made.network, model, {}, made.operands);
+        std::vector<std::vector<IndexId>> loops(skeleton.steps.size());
+        realise(structure, skeleton, 0, skeleton.steps.size() - 1, {}, loops, [&] {
+          LoopNests nests{loops, {0}};
+          for (const IndexSet shared : structure.shared) nests.fused.push_back(static_cast<std::uint32_t>(members(shared).size()));
+          const Schedule schedule = complete(skeleton, nests, made.network, model, {}, made.operands);
           const auto legal = check(schedule, made);
           REQUIRE(legal.has_value());
           cheapest = std::min(cheapest, cost(schedule, made).ns);
@@ -404,7 +399,7 @@ TEST_CASE("enumerator, program and fusion structures agree on dense networks") {
     const FusionStructure chosen = fusion_structure(best);
     CHECK(expected.count(text_of(best, chosen, made.network)) == 1);
     ++compared;
-    if (!is_pure_contraction(best)) continue;
+    if (!is_pure_contraction(contractions_of(best))) continue;
     const OperationTree tree = operation_tree(best);
     if (!is_connected(tree, chosen)) {
       ++apart;

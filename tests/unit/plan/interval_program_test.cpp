@@ -99,8 +99,9 @@ TEST_CASE("with counted joins too") {
 TEST_CASE("what the program predicts is what cost() says of the schedule") {
   const OwnedProblem made = problem("T:ijk:sss:1000000 B:jr C:kr -> ir", {{'i', 200}, {'j', 200}, {'k', 200}, {'r', 32}});
   const ContractionTree tree = *parse_tree("((T * C) * B)", {"T", "B", "C"});
-  Schedule schedule = statements_of(made.network, tree, statement_orders(tree, 1).front(), made.operands, made.options);
-  const CostModel model(schedule, made);
+  const Contractions contractions =
+      contractions_of(made.network, tree, step_orders(tree, 1).front(), made.operands, made.options);
+  const CostModel model(contractions, made);
   const auto nests = IntervalProgram(model).solve();
   REQUIRE(nests.has_value());
   CHECK(nests->exact);
@@ -120,9 +121,9 @@ TEST_CASE("below a limit the program finds what it finds without one, and nothin
     const OwnedProblem made = random_network(seed);
     CAPTURE(print(made.network));
     for (const ContractionTree& tree : choose_trees(made).trees) {
-      const Schedule schedule =
-          statements_of(made.network, tree, statement_orders(tree, 1).front(), made.operands, made.options);
-      const CostModel model(schedule, made);
+      const Contractions contractions =
+      contractions_of(made.network, tree, step_orders(tree, 1).front(), made.operands, made.options);
+      const CostModel model(contractions, made);
       const auto all = IntervalProgram(model).solve();
       if (!all) continue;
       // One program asked for more and more, as a search does whose alternatives share a table.
@@ -150,8 +151,8 @@ TEST_CASE("a full table leaves a legal nest that is no claim") {
     CAPTURE(print(made.network));
     for (const ContractionTree& tree : choose_trees(made).trees) {
       AlternativeModels models(made);
-      const StatementOrder order =
-          models.order_of(statements_of(made.network, tree, statement_orders(tree, 1).front(), made.operands, made.options));
+      const PricedOrder order =
+          models.order_of(contractions_of(made.network, tree, step_orders(tree, 1).front(), made.operands, made.options));
       const std::vector<std::uint32_t> numbers = models.numbers(order, {});
       const CostModel model = models.model(order, numbers);
       const auto least = IntervalProgram(model).solve();
@@ -176,9 +177,9 @@ TEST_CASE("a full table leaves a legal nest that is no claim") {
 TEST_CASE("limits that round lead to no nest that was not looked for") {
   const OwnedProblem made = problem("a: b: M:ij:ss:50 x:j -> i", {{'i', 50}, {'j', 60}});
   const ContractionTree tree = *parse_tree("((a * b) * (M * x))", {"a", "b", "M", "x"});
-  for (const std::vector<std::uint32_t>& order : statement_orders(tree, 4)) {
-    const Schedule schedule = statements_of(made.network, tree, order, made.operands, made.options);
-    const CostModel model(schedule, made);
+  for (const std::vector<std::uint32_t>& order : step_orders(tree, 4)) {
+    const Contractions contractions = contractions_of(made.network, tree, order, made.operands, made.options);
+    const CostModel model(contractions, made);
     const auto all = IntervalProgram(model).solve();
     REQUIRE(all.has_value());
     std::mt19937_64 draw(1);
@@ -193,8 +194,8 @@ TEST_CASE("limits that round lead to no nest that was not looked for") {
 TEST_CASE("a root whose own loop takes far too long is left out") {
   OwnedProblem made = problem("A:ij:ss:50 B:i -> i", {{'i', 50}, {'j', 1'000'000'000'000}});
   made.options.machine.threads = 1;
-  const Schedule schedule = statements_of(made.network, flat_tree(2), {2}, made.operands, made.options);
-  const CostModel model(schedule, made);
+  const Contractions contractions = contractions_of(made.network, flat_tree(2), {2}, made.operands, made.options);
+  const CostModel model(contractions, made);
   const auto nests = IntervalProgram(model).solve();
   REQUIRE(nests.has_value());
   CHECK(nests->loops[0] == std::vector<IndexId>{0, 1});
@@ -203,9 +204,9 @@ TEST_CASE("a root whose own loop takes far too long is left out") {
 TEST_CASE("unfused nests share no loop") {
   const OwnedProblem made = problem("T:ijk:sss:1000000 B:jr C:kr -> ir", {{'i', 200}, {'j', 200}, {'k', 200}, {'r', 32}});
   const ContractionTree tree = *parse_tree("((T * C) * B)", {"T", "B", "C"});
-  const Schedule schedule =
-      statements_of(made.network, tree, statement_orders(tree, 1).front(), made.operands, made.options);
-  const CostModel model(schedule, made);
+  const Contractions contractions =
+      contractions_of(made.network, tree, step_orders(tree, 1).front(), made.operands, made.options);
+  const CostModel model(contractions, made);
   const auto fused = IntervalProgram(model).solve();
   const auto unfused = IntervalProgram(model, false).solve();
   REQUIRE(unfused.has_value());
@@ -224,8 +225,8 @@ TEST_CASE("twenty indices in one statement stay within a bounded effort") {
   }
   const OwnedProblem made = problem(text + "-> a", extents);
   const ContractionTree tree = flat_tree(10);
-  const Schedule schedule = statements_of(made.network, tree, {10}, made.operands, made.options);
-  const CostModel model(schedule, made);
+  const Contractions contractions = contractions_of(made.network, tree, {10}, made.operands, made.options);
+  const CostModel model(contractions, made);
   IntervalProgram program(model);
   const auto nests = program.solve();
   REQUIRE(nests.has_value());

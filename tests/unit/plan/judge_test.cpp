@@ -30,7 +30,7 @@ class Priced {
   Priced(const OwnedProblem& made, const ContractionTree& tree)
       : made_(made),
         models_(made),
-        order_(models_.order_of(statements_of(made.network, tree, statement_orders(tree, 1).front(), made.operands, made.options))),
+        order_(models_.order_of(contractions_of(made.network, tree, step_orders(tree, 1).front(), made.operands, made.options))),
         numbers_(models_.numbers(order_, {})),
         model_(models_.model(order_, numbers_)) {}
 
@@ -41,12 +41,7 @@ class Priced {
 
   /// What cost() says of the schedule with these loops; nothing if it is not legal, or if its layouts are not those priced.
   std::optional<double> judged(const IntervalProgram::Nests& nests) const {
-    Schedule schedule = order_.statements;
-    for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
-      schedule.statements[number].loops = nests.loops[number];
-      schedule.statements[number].fused = nests.fused[number];
-    }
-    const Schedule done = complete(schedule, made_.network, model_, {}, made_.operands);
+    const Schedule done = complete(order_.contractions, nests, made_.network, model_, {}, made_.operands);
     if (!check(done, made_)) return std::nullopt;
     const Cost cost = weft::cost(done, made_);
     return cost.ns - cost.conversion_ns / made_.options.calls;
@@ -77,7 +72,7 @@ class Priced {
 
   const OwnedProblem& made_;
   AlternativeModels models_;
-  StatementOrder order_;
+  PricedOrder order_;
   std::vector<std::uint32_t> numbers_;
   CostModel model_;
 };

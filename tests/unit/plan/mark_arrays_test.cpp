@@ -31,9 +31,8 @@ std::size_t copies(const Schedule& schedule) {
   return found;
 }
 
-// The statements of the product as a whole.
-Schedule whole_product(const OwnedProblem& given) {
-  return statements_of(given.network, *parse_tree("(M * B * C)", factor_names(given.network)), {3}, given.operands, given.options);
+Contractions whole_product(const OwnedProblem& given) {
+  return contractions_of(given.network, *parse_tree("(M * B * C)", factor_names(given.network)), {3}, given.operands, given.options);
 }
 
 const std::string by_hand =
@@ -140,37 +139,35 @@ TEST_CASE("a copy that is no copy is refused") {
 
 TEST_CASE("copies are of sparse operands that meet others, and stand before their reader") {
   const OwnedProblem given = masked(1000);
-  const Schedule statements = whole_product(given);
-  const auto copied = with_mark_array(statements, 0, 1);
+  const auto copied = with_mark_array(whole_product(given), 0, 1);
   REQUIRE(copied);
-  REQUIRE(copied->statements.size() == 2);
+  REQUIRE(copied->steps.size() == 2);
   CHECK(is_mark_array_copy(*copied, 0));
-  CHECK(copied->tensors[copied->statements[0].target.tensor].name == "B_row");
-  CHECK(copied->statements[1].factors[1].tensor == copied->statements[0].target.tensor);
-  CHECK(copied->tensors[copied->statements[1].target.tensor].role == TensorRole::result);
+  CHECK(copied->tensors[copied->steps[0].target.tensor].name == "B_row");
+  CHECK(copied->steps[1].factors[1].tensor == copied->steps[0].target.tensor);
+  CHECK(copied->tensors[copied->steps[1].target.tensor].role == TensorRole::result);
   CHECK(!with_mark_array(*copied, 0, 0));  // a copy is not copied
 
   OwnedProblem shared = masked(1000);
   shared.options.result_formats.clear();
   shared.options.result_patterns["R"] = "M";
-  const Schedule like = statements_of(shared.network, *parse_tree("(M * B * C)", factor_names(shared.network)), {3},
+  const Contractions like = contractions_of(shared.network, *parse_tree("(M * B * C)", factor_names(shared.network)), {3},
                                       shared.operands, shared.options);
   CHECK(!with_mark_array(like, 0, 0));  // its positions are those of the result
   CHECK(with_mark_array(like, 0, 2));
 
   const OwnedProblem dense = problem("M:ij:ss:100 B:jr D:s:s:3 -> irs", {{'i', 100}, {'j', 100}, {'r', 8}, {'s', 9}});
-  const Schedule alone = statements_of(dense.network, *parse_tree("(M * B * D)", factor_names(dense.network)), {3},
+  const Contractions alone = contractions_of(dense.network, *parse_tree("(M * B * D)", factor_names(dense.network)), {3},
                                        dense.operands, dense.options);
   for (std::size_t factor = 0; factor < 3; ++factor) CHECK(!with_mark_array(alone, 0, factor));
 }
 
 TEST_CASE("names of copies are free") {
   const OwnedProblem given = problem("B:ik:ss:1000 B_row:kj:ss:1000 -> ij", {{'i', 100}, {'j', 100}, {'k', 100}});
-  const Schedule statements = statements_of(given.network, *parse_tree("(B * B_row)", factor_names(given.network)), {2},
-                                            given.operands, given.options);
-  const auto copied = with_mark_array(statements, 0, 0);
+  const ContractionTree tree = *parse_tree("(B * B_row)", factor_names(given.network));
+  const auto copied = with_mark_array(contractions_of(given.network, tree, {2}, given.operands, given.options), 0, 0);
   REQUIRE(copied);
-  CHECK(copied->tensors[copied->statements[0].target.tensor].name == "B_row2");
+  CHECK(copied->tensors[copied->steps[0].target.tensor].name == "B_row2");
 }
 
 }  // namespace weft::plan_test::mark_arrays_test

@@ -1,4 +1,4 @@
-// A problem, the statements of a tree, and their cost model with layouts kept.
+// A problem, the contractions of a tree, and their cost model with layouts kept.
 #pragma once
 
 #include <utility>
@@ -12,13 +12,13 @@ namespace weft::plan_test {
 
 struct Modelled {
   OwnedProblem problem;
-  Schedule schedule;
+  Contractions contractions;
   Modelled(OwnedProblem given, const ContractionTree& tree) : problem(std::move(given)) {
-    schedule = statements_of(problem.network, tree, statement_orders(tree, 1).front(), problem.operands, problem.options);
+    contractions = contractions_of(problem.network, tree, step_orders(tree, 1).front(), problem.operands, problem.options);
   }
   /// Refers to this object.
   CostModel model() const {
-    return CostModel(schedule, problem);
+    return CostModel(contractions, problem);
   }
 };
 

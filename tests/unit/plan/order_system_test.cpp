@@ -18,8 +18,8 @@ TEST_CASE("the variables are those of the paper") {
                          {{'i', 9}, {'j', 9}, {'k', 9}, {'p', 9}, {'q', 9}, {'r', 9}});
   made.options.tree = *parse_tree("(((A * B) * C) * D)", {"A", "B", "C", "D"});
   const ContractionTree& tree = *made.options.tree;
-  const Schedule skeleton =
-      statements_of(made.network, tree, statement_orders(tree, 1).front(), made.operands, made.options);
+  const Contractions skeleton =
+      contractions_of(made.network, tree, step_orders(tree, 1).front(), made.operands, made.options);
   auto system = OrderSystem::create(skeleton, made.network, made.operands, 2, OperandLayouts::any);
   REQUIRE(system.has_value());
   std::vector<OrderModel> models;
@@ -28,9 +28,9 @@ TEST_CASE("the variables are those of the paper") {
     const OrderModel model = system->model();
     CHECK(model.statements == std::vector<std::uint32_t>{0, 1, 2});
     for (std::size_t number = 0; number < 3; ++number) {
-      CHECK(index_set(model.loops[number]) == indices_of(skeleton.statements[number]));
-      for (const ScheduledAccess& factor : skeleton.statements[number].factors) {
-        const ScheduledTensor& tensor = skeleton.tensors[factor.tensor];
+      CHECK(index_set(model.loops[number]) == indices_of(skeleton.steps[number]));
+      for (const ScheduledAccess& factor : skeleton.steps[number].factors) {
+        const ContractedTensor& tensor = skeleton.tensors[factor.tensor];
         if (tensor.role != TensorRole::operand) continue;
         std::vector<IndexId> visited, stored;
         for (const IndexId index : model.loops[number]) {
@@ -44,7 +44,7 @@ TEST_CASE("the variables are those of the paper") {
     for (std::size_t producer = 0; producer < 2; ++producer) {
       for (std::size_t position = 0; position < 2; ++position) {
         CHECK(model.loops[producer][position] == model.loops[producer + 1][position]);
-        CHECK(contains(index_set(skeleton.statements[producer].target.indices), model.loops[producer][position]));
+        CHECK(contains(index_set(skeleton.steps[producer].target.indices), model.loops[producer][position]));
       }
     }
     CHECK(std::find(models.begin(), models.end(), model) == models.end());
@@ -56,8 +56,8 @@ TEST_CASE("the variables are those of the paper") {
 TEST_CASE("a contradiction names its families, given layouts are kept, dense operands have none") {
   OwnedProblem made = problem("A:ij:ss:9 B:ij:ss:9 C:ji -> ", {{'i', 5}, {'j', 5}});
   made.operands[1].format = *parse_format("ss:1,0");
-  const Schedule skeleton =
-      statements_of(made.network, flat_tree(3), statement_orders(flat_tree(3), 1).front(), made.operands, made.options);
+  const Contractions skeleton =
+      contractions_of(made.network, flat_tree(3), step_orders(flat_tree(3), 1).front(), made.operands, made.options);
   auto any = OrderSystem::create(skeleton, made.network, made.operands, 1, OperandLayouts::any);
   REQUIRE(any.has_value());
   REQUIRE(any->solve(100'000'000) == Satisfiable::yes);

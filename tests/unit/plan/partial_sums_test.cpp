@@ -15,20 +15,21 @@ OwnedProblem paths() {
   return problem("V:iaj:sss:20000 W:jbk:sss:20000 -> ab", {{'i', 500}, {'a', 100}, {'j', 500}, {'b', 100}, {'k', 500}});
 }
 
-std::vector<std::string> products(const Schedule& schedule, const Network& network) {
+std::vector<std::string> products(const Contractions& contractions, const Network& network) {
   std::vector<std::string> found;
-  for (const ScheduledStatement& statement : schedule.statements) found.push_back(print_product(schedule, statement, network));
+  for (const Contraction& step : contractions.steps) found.push_back(print_product(contractions, step, network));
   return found;
 }
 
-Schedule statements(const OwnedProblem& made, const std::string& tree) {
+Contractions contractions(const OwnedProblem& made, const std::string& tree) {
   const ContractionTree parsed = *parse_tree(tree, factor_names(made.network));
-  return statements_of(made.network, parsed, statement_orders(parsed, 1).front(), made.operands, made.options);
+  return contractions_of(made.network, parsed, step_orders(parsed, 1).front(), made.operands, made.options);
 }
 
-std::size_t sums(const Schedule& schedule) {
-  return static_cast<std::size_t>(std::ranges::count_if(
-      schedule.statements, [](const ScheduledStatement& statement) { return statement.factors.size() == 1; }));
+std::size_t sums(Steps steps) {
+  std::size_t found = 0;
+  for (std::size_t number = 0; number < steps.size(); ++number) found += steps[number].factors.size() == 1 ? 1 : 0;
+  return found;
 }
 
 }  // namespace
@@ -36,7 +37,7 @@ std::size_t sums(const Schedule& schedule) {
 TEST_CASE("every choice of operands that have an index of their own is summed first") {
   const OwnedProblem made = paths();
   std::vector<std::vector<std::string>> found;
-  for (const Schedule& one : with_partial_sums(statements(made, "(V * W)"), made.network, made.options)) {
+  for (const Contractions& one : with_partial_sums(contractions(made, "(V * W)"), made.network, made.options)) {
     found.push_back(products(one, made.network));
   }
   CHECK(found == std::vector<std::vector<std::string>>{
@@ -46,9 +47,9 @@ TEST_CASE("every choice of operands that have an index of their own is summed fi
                      {"x[a,j] += V[i,a,j]", "y[b,j] += W[j,b,k]", "R[a,b] += x[a,j] * y[b,j]"}});
 }
 
-TEST_CASE("sums stand before their reader or before everything, in trees of several statements") {
+TEST_CASE("sums stand before their reader or before everything, in trees of several steps") {
   const OwnedProblem made = problem("A:ij:ss:100 B:jk:ss:100 C:im:ss:100 -> i", {{'i', 10}, {'j', 10}, {'k', 10}, {'m', 10}});
-  const std::vector<Schedule> found = with_partial_sums(statements(made, "((A * B) * C)"), made.network, made.options);
+  const std::vector<Contractions> found = with_partial_sums(contractions(made, "((A * B) * C)"), made.network, made.options);
   REQUIRE(found.size() == 6);
   CHECK(products(found[4], made.network) ==
         std::vector<std::string>{"y[j] += B[j,k]", "x[i] += A[i,j] * y[j]", "z[i] += C[i,m]", "R[i] += x[i] * z[i]"});
@@ -58,21 +59,21 @@ TEST_CASE("sums stand before their reader or before everything, in trees of seve
 
 TEST_CASE("nothing is summed first without an index of its own, alone, in a given tree, or under strict floating point") {
   const OwnedProblem matrix = problem("M:ij:ss:100 x:j -> i", {{'i', 10}, {'j', 10}});
-  CHECK(with_partial_sums(statements(matrix, "(M * x)"), matrix.network, matrix.options).size() == 1);
+  CHECK(with_partial_sums(contractions(matrix, "(M * x)"), matrix.network, matrix.options).size() == 1);
   const OwnedProblem alone = problem("M:ij:ss:100 -> i", {{'i', 10}, {'j', 10}});
-  CHECK(with_partial_sums(statements(alone, "M"), alone.network, alone.options).size() == 1);
+  CHECK(with_partial_sums(contractions(alone, "M"), alone.network, alone.options).size() == 1);
   OwnedProblem made = paths();
-  CHECK(statement_variants(statements(made, "(V * W)"), made, false).size() == 4);
+  CHECK(contraction_variants(contractions(made, "(V * W)"), made, false).size() == 4);
   made.options.strict_fp = true;
-  CHECK(statement_variants(statements(made, "(V * W)"), made, false).size() == 1);
+  CHECK(contraction_variants(contractions(made, "(V * W)"), made, false).size() == 1);
   made.options.strict_fp = false;
   made.options.tree = flat_tree(2);
-  CHECK(statement_variants(statements(made, "(V * W)"), made, false).size() == 1);
+  CHECK(contraction_variants(contractions(made, "(V * W)"), made, false).size() == 1);
 }
 
 TEST_CASE("of many operands none, one or all are summed first") {
   const OwnedProblem made = problem("A:ij:ss:30 B:ik:ss:30 C:il:ss:30 D:im:ss:30 -> i", {{'i', 9}, {'j', 9}, {'k', 9}, {'l', 9}, {'m', 9}});
-  const std::vector<Schedule> found = with_partial_sums(statements(made, "(A * B * C * D)"), made.network, made.options);
+  const std::vector<Contractions> found = with_partial_sums(contractions(made, "(A * B * C * D)"), made.network, made.options);
   REQUIRE(found.size() == 6);
   for (std::size_t number = 1; number < 5; ++number) CHECK(sums(found[number]) == 1);
   CHECK(sums(found[5]) == 4);

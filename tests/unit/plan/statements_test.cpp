@@ -18,32 +18,32 @@ TEST_CASE("index sets list their members ascending") {
 TEST_CASE("an intermediate keeps what its outside needs") {
   const OwnedProblem made = problem("x:ij B:jkm y:kl D:l -> i", {{'i', 2}, {'j', 3}, {'k', 4}, {'l', 5}, {'m', 6}});
   const ContractionTree tree = *parse_tree("((x * B) * (y * D))", {"x", "B", "y", "D"});
-  const auto orders = statement_orders(tree, 10);
+  const auto orders = step_orders(tree, 10);
   REQUIRE(orders.size() == 2);
-  const Schedule schedule = statements_of(made.network, tree, orders[0], made.operands, made.options);
-  REQUIRE(schedule.statements.size() == 3);
-  REQUIRE(schedule.tensors.size() == 7);
-  CHECK(schedule.tensors[4].modes == std::vector<IndexId>{0, 2});  // i and k: j and m are summed
-  CHECK(schedule.tensors[5].modes == std::vector<IndexId>{2});
-  CHECK(schedule.tensors[4].name == "z");  // x and y are taken
-  CHECK(schedule.tensors[5].name == "w");
-  CHECK(writer_of(schedule, 4) == 0);
-  CHECK(reader_of(schedule, 4) == 2);
-  CHECK(writer_of(schedule, 0) == 3);
-  CHECK(reader_of(schedule, 6) == 3);
-  CHECK(indices_of(schedule.statements[1]) == index_set({2, 3}));
+  const Contractions contractions = contractions_of(made.network, tree, orders[0], made.operands, made.options);
+  REQUIRE(contractions.steps.size() == 3);
+  REQUIRE(contractions.tensors.size() == 7);
+  CHECK(contractions.tensors[4].modes == std::vector<IndexId>{0, 2});  // i and k: j and m are summed
+  CHECK(contractions.tensors[5].modes == std::vector<IndexId>{2});
+  CHECK(contractions.tensors[4].name == "z");  // x and y are taken
+  CHECK(contractions.tensors[5].name == "w");
+  CHECK(writer_of(contractions, 4) == 0);
+  CHECK(reader_of(contractions, 4) == 2);
+  CHECK(writer_of(contractions, 0) == 3);
+  CHECK(reader_of(contractions, 6) == 3);
+  CHECK(indices_of(contractions.steps[1]) == index_set({2, 3}));
 }
 
-TEST_CASE("subtrees stay in one piece in every order of statements") {
+TEST_CASE("subtrees stay in one piece in every order of steps") {
   const ContractionTree tree = *parse_tree("((A * B) * (C * D) * (E * (F * G)))", {"A", "B", "C", "D", "E", "F", "G"});
-  const auto orders = statement_orders(tree, 100);
+  const auto orders = step_orders(tree, 100);
   CHECK(orders.size() == 6);
   for (const auto& order : orders) {
     CHECK(order.size() == 5);
     CHECK(order.back() + 1 == tree.nodes.size());
   }
-  CHECK(statement_orders(tree, 4).size() == 4);
-  CHECK(statement_orders(*parse_tree("A", {"A"}), 4) == std::vector<std::vector<std::uint32_t>>{{0}});
+  CHECK(step_orders(tree, 4).size() == 4);
+  CHECK(step_orders(*parse_tree("A", {"A"}), 4) == std::vector<std::vector<std::uint32_t>>{{0}});
 }
 
 TEST_CASE("shared loops are those of the whole run of statements") {
@@ -59,7 +59,7 @@ TEST_CASE("shared loops are those of the whole run of statements") {
 
 TEST_CASE("equal layouts of an operand become one tensor, different ones stay two") {
   const OwnedProblem made = problem("K:uv:ss:9 K:vw:ss:9 -> uw", {{'u', 4}, {'v', 4}, {'w', 4}});
-  Schedule schedule = statements_of(made.network, flat_tree(2), {2}, made.operands, made.options);
+  Schedule schedule = without_loops(contractions_of(made.network, flat_tree(2), {2}, made.operands, made.options));
   REQUIRE(schedule.tensors.size() == 3);
   const Schedule merged = merge_layouts(schedule);
   REQUIRE(merged.tensors.size() == 2);
@@ -96,13 +96,43 @@ TEST_CASE("intermediates are as exact as what flows into them") {
   for (TensorDeclaration& tensor : made.network.tensors) tensor.scalar = Scalar::f32;
   const ContractionTree tree = *parse_tree("((A * B) * C)", {"A", "B", "C"});
   const auto scalar = [&] {
-    return statements_of(made.network, tree, statement_orders(tree, 1)[0], made.operands, made.options)
-        .tensors[3]
-        .format.scalar;
+    return contractions_of(made.network, tree, step_orders(tree, 1)[0], made.operands, made.options).tensors[3].scalar;
   };
   CHECK(scalar() == Scalar::f32);
   made.operands[2].format.scalar = Scalar::f64;
   CHECK(scalar() == Scalar::f64);
+}
+
+TEST_CASE("contractions are priced as they will be stored unless the loops have a say in it") {
+  const OwnedProblem made = problem("A:ij:ss:50 B:jk:ss:50 C:kl:ss:50 -> il", {{'i', 20}, {'j', 20}, {'k', 20}, {'l', 20}});
+  const ContractionTree tree = *parse_tree("((A * B) * C)", {"A", "B", "C"});
+  Contractions contractions = contractions_of(made.network, tree, step_orders(tree, 1).front(), made.operands, made.options);
+  ContractedTensor& intermediate = contractions.tensors[contractions.steps.front().target.tensor];
+  CHECK(intermediate.storage == Storage::workspace);
+  CHECK(stores_as_priced(contractions));
+  intermediate.storage = Storage::keyed;
+  CHECK(stores_as_priced(contractions));
+  intermediate.storage = Storage::of_loops;
+  CHECK_FALSE(stores_as_priced(contractions));
+}
+
+TEST_CASE("the levels of a schedule say how its contractions are stored") {
+  const OwnedProblem made = problem("A:ij:ss:50 B:jk:ss:50 C:kl:ss:50 -> il", {{'i', 20}, {'j', 20}, {'k', 20}, {'l', 20}});
+  const ContractionTree tree = *parse_tree("((A * B) * C)", {"A", "B", "C"});
+  const Contractions plain = contractions_of(made.network, tree, step_orders(tree, 1).front(), made.operands, made.options);
+  Schedule schedule = without_loops(plain);
+  const std::uint32_t intermediate = schedule.statements.front().target.tensor;
+  const auto seen = [&](const char* format) {
+    schedule.tensors[intermediate].format = *parse_format(format);
+    const Contractions contractions = contractions_of(schedule);
+    CHECK(contractions.steps == plain.steps);
+    CHECK(contractions.tensors[0].layout == plain.tensors[0].layout);
+    return contractions.tensors[intermediate].storage;
+  };
+  CHECK(seen("dd") == Storage::workspace);
+  CHECK(seen("dh") == Storage::keyed);
+  CHECK(seen("hh") == Storage::keyed);
+  CHECK(seen("sd:1,0") == Storage::stored);
 }
 
 }  // namespace statements_test

@@ -53,7 +53,7 @@ TEST_CASE("no schedule takes less than the bounds of its tree and of its stateme
       const double tree = bound.least_ns(schedule.tree, judged.ns * 2);
       // What a bound keeps from one tree and limit to the next changes nothing.
       CHECK(tree == TreeBound(made).least_ns(schedule.tree, judged.ns * 2));
-      const CostModel model(schedule, made);
+      const CostModel model(contractions_of(schedule), made);
       CHECK(tree <= ns);
       CHECK(model.least_ns() <= ns);
       closest_tree = std::max(closest_tree, tree / ns);

@@ -22,18 +22,9 @@ double demanded(const Schedule& schedule, const OwnedProblem& made, const std::s
   return 0;
 }
 
-// The statements of a schedule before anything was decided about them.
-Alternative statements_of(Schedule schedule) {
-  for (ScheduledStatement& statement : schedule.statements) {
-    statement.loops.clear();
-    statement.drained.reset();
-  }
-  for (ScheduledTensor& tensor : schedule.tensors) {
-    if (tensor.role != TensorRole::intermediate) continue;
-    for (Level& level : tensor.format.levels) level.kind = level.kind == LevelKind::dense ? LevelKind::dense : LevelKind::accumulator;
-  }
-  const std::size_t tensors = schedule.tensors.size();
-  return {std::move(schedule), AccessPaths(tensors)};
+// The contractions of a schedule, with operands as they are.
+Alternative alternative_of(const Schedule& schedule) {
+  return {contractions_of(schedule), AccessPaths(schedule.tensors.size())};
 }
 
 // Indices by their place in the text of the network.
@@ -54,7 +45,7 @@ TEST_CASE("the workspace of a sparse result is that of the loops which leave its
   const std::string head = "schedule\n tree (B * C)\n layout B ds f64\n layout C ds f64\n result R ds f64\n R[i,j] += B[i,k] * C[k,j] ";
   const Schedule by_rows = schedule_of(made, head + "loops i,k,j drained accumulator\n parallel i owner\n");
   const Schedule whole = schedule_of(made, head + "loops k,i,j drained accumulator\n parallel k serial\n");
-  const Alternative alternative = statements_of(by_rows);
+  const Alternative alternative = alternative_of(by_rows);
   const WorkspaceBytes sizes(alternative, made);
   CHECK(sizes.of_result() == 0);
   const auto row = sizes.drained(0, indices(made, "i"), index(made, 'k'), {0, 0});
@@ -77,12 +68,14 @@ TEST_CASE("sparse intermediates are keyed inside a nest and grow between nests")
   const Schedule apart = schedule_of(made, head + "ss f64\n result R ss f64\n x[i,l] += B[i,k] * C[k,l] loops i,k,l drained accumulator\n"
                                                   " R[i,j] += x[i,l] * D[l,j] loops i,l,j drained accumulator\n"
                                                   " parallel i owner\n parallel i counted\n");
-  const Alternative alternative = statements_of(fused);
+  const Alternative alternative = alternative_of(fused);
   Alternative dense = alternative;
-  for (ScheduledTensor& tensor : dense.schedule.tensors) {
-    if (tensor.role == TensorRole::intermediate) tensor.format = dense_format(2);
+  for (ContractedTensor& tensor : dense.contractions.tensors) {
+    if (tensor.role == TensorRole::intermediate) tensor.storage = Storage::workspace;
   }
-  const Alternative keyed = statements_of(apart);
+  Alternative keyed = alternative_of(apart);
+  keyed.contractions.tensors[3].storage = Storage::of_loops;
+  keyed.contractions.tensors[3].layout = {};
   const WorkspaceBytes sizes(keyed, made);
   CHECK(std::ceil(8 * sizes.inside(0, indices(made, "i"))) == demanded(fused, made, "workspace x"));
   CHECK(sizes.between(0) == 0);
@@ -99,7 +92,7 @@ TEST_CASE("sparse intermediates are keyed inside a nest and grow between nests")
 // x[i,r] has the key i and a dense block r, unless that may be left out: then both are the key.
 TEST_CASE("the smaller of both is taken where the block of a key may have to be part of it") {
   const OwnedProblem made = problem("B:ik:ds:2000 C:kr D:ij:ss:300 -> jr", {{'i', 200}, {'j', 300}, {'k', 200}, {'r', 16}});
-  Alternative alternative = statements_of(schedule_of(
+  Alternative alternative = alternative_of(schedule_of(
       made, "schedule\n tree ((B * C) * D)\n layout B ds f64\n layout C dd f64\n layout D ss f64\n intermediate x[i,r] ad f64\n"
             " result R ss f64\n x[i,r] += B[i,k] * C[k,r] loops i,k,r\n R[j,r] += x[i,r] * D[i,j] loops i,j,r drained accumulator\n"
             " parallel i owner\n parallel i serial\n"));

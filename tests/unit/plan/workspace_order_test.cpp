@@ -24,13 +24,13 @@ using namespace weft::plan_test;
 
 namespace {
 
-Schedule skeleton_of(const OwnedProblem& made) {
+Contractions skeleton_of(const OwnedProblem& made) {
   const ContractionTree& tree = *made.options.tree;
-  return statements_of(made.network, tree, statement_orders(tree, 1).front(), made.operands, made.options);
+  return contractions_of(made.network, tree, step_orders(tree, 1).front(), made.operands, made.options);
 }
 
 Satisfiable satisfiable(const OwnedProblem& made, std::uint32_t order) {
-  const Schedule skeleton = skeleton_of(made);
+  const Contractions skeleton = skeleton_of(made);
   auto system = OrderSystem::create(skeleton, made.network, made.operands, order, OperandLayouts::any);
   REQUIRE(system.has_value());
   return system->solve(100'000'000);
@@ -118,8 +118,8 @@ void each_loops(Schedule& schedule, std::size_t number, const std::function<void
 // The least order over all nests with one layout per operand: none where no loops are concordant.
 std::optional<std::uint32_t> least_by_brute_force(const OwnedProblem& made) {
   std::optional<std::uint32_t> least;
-  for (const std::vector<std::uint32_t>& order : statement_orders(*made.options.tree, 100)) {
-    Schedule schedule = statements_of(made.network, *made.options.tree, order, made.operands, made.options);
+  for (const std::vector<std::uint32_t>& order : step_orders(*made.options.tree, 100)) {
+    Schedule schedule = without_loops(contractions_of(made.network, *made.options.tree, order, made.operands, made.options));
     each_loops(schedule, 0, [&] {
       for (std::size_t number = 1; number < schedule.statements.size(); ++number) {
         const std::vector<IndexId>& before = schedule.statements[number - 1].loops;
