@@ -10,7 +10,7 @@
 #include "bench/trials.h"
 #include "bench/wanted.h"
 #include "engine/plan/estimate/count_joins.h"
-#include "engine/plan/prove/improve.h"
+#include "engine/plan/prove/prove.h"
 #include "engine/plan/search/plan_counted.h"
 
 namespace weft::bench {

@@ -12,7 +12,6 @@
 #include "engine/level_figures.h"
 #include "engine/plan/estimate/count_joins.h"
 #include "engine/placed_values.h"
-#include "engine/plan/explain/explain_sparse.h"
 #include "engine/plan/explain/explanation.h"
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/schedule/forest.h"

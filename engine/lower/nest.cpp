@@ -22,15 +22,6 @@ bool contains(const std::vector<IndexId>& indices, IndexId index) {
   return std::ranges::find(indices, index) != indices.end();
 }
 
-/// Loops shared by the statements from `first` to `last` of a schedule.
-std::size_t shared_loops(const Schedule& schedule, std::size_t first, std::size_t last) {
-  std::size_t least = schedule.statements[first].loops.size();
-  for (std::size_t number = first + 1; number <= last; ++number) {
-    least = std::min<std::size_t>(least, schedule.statements[number].fused);
-  }
-  return least;
-}
-
 Expected<void> check_loops(const Schedule& schedule, const Network& network, std::size_t number) {
   const ScheduledStatement& statement = schedule.statements[number];
   for (const IndexId index : statement.loops) {

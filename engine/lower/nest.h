@@ -8,7 +8,7 @@
 
 #include "engine/loop/program.h"
 #include "engine/plan/schedule/schedule.h"
-#include "engine/plan/schedule/statement_range.h"
+#include "engine/plan/schedule/statements.h"
 
 namespace weft {
 

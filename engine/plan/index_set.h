@@ -50,7 +50,12 @@ class IndexMembers {
   bool empty() const { return set_ == 0; }
   std::size_t size() const { return static_cast<std::size_t>(std::popcount(set_)); }
   IndexId front() const { return *begin(); }
-  operator std::vector<IndexId>() const;
+  operator std::vector<IndexId>() const {
+    std::vector<IndexId> result;
+    result.reserve(size());
+    for (const IndexId index : *this) result.push_back(index);
+    return result;
+  }
 
  private:
   IndexSet set_;

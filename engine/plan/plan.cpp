@@ -9,7 +9,7 @@
 
 #include "engine/plan/const/workspace_order.h"
 #include "engine/plan/cost/memory_demand.h"
-#include "engine/plan/prove/improve.h"
+#include "engine/plan/prove/prove.h"
 #include "engine/plan/prove/prove_forest.h"
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/schedule/schedule_text.h"
@@ -17,10 +17,9 @@
 #include "engine/plan/search/baseline.h"
 #include "engine/plan/search/forest_search.h"
 #include "engine/plan/search/open_layouts.h"
-#include "engine/plan/search/runner_up.h"
+#include "engine/plan/search/planned.h"
 #include "engine/plan/search/search.h"
 #include "engine/plan/search/search_budget.h"
-#include "engine/plan/search/smaller_intermediates.h"
 #include "runtime/level_traits.h"
 
 namespace weft {
@@ -131,8 +130,7 @@ class AssignmentPlanner {
     for (Candidate& candidate : candidates) {
       if (candidate.cost.announced_bytes <= limit_) continue;
       // Private copies go first: the same loops on one thread.
-      Schedule serial = candidate.schedule;
-      std::ranges::replace(serial.roots, RootReduction::private_copies, RootReduction::serial);
+      const Schedule serial = without_private_copies(candidate.schedule);
       if (serial == candidate.schedule) continue;
       candidate = {serial, cost(serial, problem_)};
       if (candidate.cost.announced_bytes <= limit_) ++shrunk;

@@ -179,8 +179,7 @@ class OrderSearch {
   Expected<Plan> finished() const {
     auto plan = plan_given(*found_, Problem{network_, operands_, options_});
     if (!plan && plan.error().kind == ErrorKind::resource) {
-      Schedule serial = *found_;
-      std::replace(serial.roots.begin(), serial.roots.end(), RootReduction::private_copies, RootReduction::serial);
+      const Schedule serial = without_private_copies(*found_);
       if (serial != *found_) plan = plan_given(serial, Problem{network_, operands_, options_});
       if (plan) plan->too_large = 1;
     }

@@ -20,9 +20,7 @@ Outside CostModel::bound_by(const Schedule& schedule, std::size_t statement, std
   const std::vector<IndexId>& loops = schedule.statements[statement].loops;
   Outside outside;
   for (std::size_t loop = 0; loop < std::min(depth, loops.size()); ++loop) {
-    std::size_t first = statement;
-    while (schedule.statements[first].fused > loop) --first;
-    outside = inside(outside, loops[loop], {first, last_sharer(schedule, statement, loop)});
+    outside = inside(outside, loops[loop], {first_sharer(schedule, statement, loop), last_sharer(schedule, statement, loop)});
   }
   return outside;
 }

@@ -166,9 +166,8 @@ JoinSet CostModel::others(const Schedule& schedule, StatementRange range) const 
   JoinSet found = 0;
   for (std::size_t number = 0; number < statements_.size(); ++number) {
     if (number >= range.first && number <= range.last) continue;
-    const std::size_t depth = shared_loops(schedule, std::min(number, range.first), std::max(number, range.first));
-    const std::vector<IndexId>& loops = schedule.statements[number].loops;
-    found |= filters(index_set({loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(depth)}), {number, number});
+    const IndexSet shared = shared_indices(schedule, std::min(number, range.first), std::max(number, range.first));
+    found |= filters(shared, {number, number});
   }
   return found;
 }

@@ -13,12 +13,12 @@
 #include <vector>
 
 #include "engine/plan/cost/batch_size.h"
+#include "engine/plan/cost/co_iteration.h"
 #include "engine/plan/cost/conversion.h"
 #include "engine/plan/cost/cost.h"
-#include "engine/plan/cost/co_iteration.h"
 #include "engine/plan/cost/sparse_target.h"
 #include "engine/plan/cost/statement_models.h"
-#include "engine/plan/schedule/statement_range.h"
+#include "engine/plan/schedule/statements.h"
 
 namespace weft {
 

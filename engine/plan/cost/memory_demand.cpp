@@ -4,10 +4,12 @@
 #include <cmath>
 #include <limits>
 
-#include "engine/plan/cost/expected_bytes.h"
+#include "engine/plan/cost/sparse_target.h"
 #include "engine/plan/estimate/joins.h"
 #include "engine/plan/estimate/operand_facts.h"
-#include "engine/plan/schedule/statements.h"
+#include "engine/plan/schedule/append_order.h"
+#include "engine/plan/schedule/binding.h"
+#include "engine/plan/schedule/forest.h"
 #include "runtime/indices.h"
 #include "runtime/level_traits.h"
 #include "runtime/machine_memory.h"
@@ -33,19 +35,94 @@ double result_bytes(const TensorDeclaration& result, Scalar scalar) {
   return bytes;
 }
 
-struct Nest {
-  std::size_t first = 0;
-  std::size_t last = 0;
+using Joins = std::map<JoinSet, double>;
+
+// What a statement writes, in the schedule of its assignment alone.
+struct Written {
+  const Schedule& schedule;
+  std::size_t number = 0;
+  const Network& network;
+  const std::vector<OperandFacts>& operands;
+  const Joins& joins;
+
+  const ScheduledStatement& statement() const { return schedule.statements[number]; }
+  const std::vector<IndexId>& indices() const { return statement().target.indices; }
+  const ScheduledTensor& tensor() const { return schedule.tensors[statement().target.tensor]; }
+  ProductEstimate product() const { return estimate_of(schedule, number, network, operands, joins); }
 };
 
-std::vector<Nest> nests_of(const Schedule& schedule) {
-  std::vector<Nest> nests;
-  for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
-    if (schedule.statements[number].fused == 0) nests.push_back({number, number});
-    nests.back().last = number;
+// Nothing where the schedule is no forest, which check() refuses.
+template <class Ask>
+auto of_part(const Schedule& schedule, std::size_t writer, const Problem& problem, const Ask& ask) {
+  const auto& [network, operands, options] = problem;
+  using Answer = decltype(ask(Written{schedule, writer, network, operands, options.joins}));
+  if (network.assignments.size() == 1) return ask(Written{schedule, writer, network, operands, options.joins});
+  const auto parts = forest_parts(schedule, network, operands);
+  if (!parts) return Answer{};
+  for (const ForestPart& part : *parts) {
+    const std::size_t number = writer - part.first_statement;
+    if (writer < part.first_statement || number >= part.schedule.statements.size()) continue;
+    const Joins own = options.joins.empty() ? Joins() : renumbered(options.joins, occurrences(network, operands),
+                                                                   occurrences(part.network, part.operands));
+    return ask(Written{part.schedule, number, part.network, part.operands, own});
   }
-  return nests;
+  return Answer{};
 }
+
+}  // namespace
+
+double expected_bytes(const Schedule& schedule, std::size_t writer, const Problem& problem) {
+  return of_part(schedule, writer, problem, [](const Written& written) {
+    const ScheduledTensor& tensor = written.tensor();
+    if (tensor.like) {
+      const ScheduledTensor& pattern = written.schedule.tensors[*tensor.like];
+      const Statistics& exact = facts_of(written.operands, pattern.tensor).exact();
+      return stored_arrays(pattern.format, exact).positions * scalar_bytes(tensor.format.scalar);
+    }
+    const ProductEstimate product = written.product();
+    const auto bytes = [&](const Format& format) {
+      return stored_bytes(format, estimated_statistics(product, written.network, written.indices(), format, true));
+    };
+    return bytes(tensor.format) + (tensor.delivered ? bytes(*tensor.delivered) : 0);
+  });
+}
+
+double drained_bytes(const Schedule& schedule, std::size_t writer, const Problem& problem) {
+  return of_part(schedule, writer, problem, [&](const Written& written) {
+    if (!written.statement().drained) return 0.0;
+    const Format& format = written.tensor().format;
+    const AppendOrder order = append_order(written.indices(), format, written.statement().loops);
+    IndexSet direct = 0;
+    for (std::size_t level = 0; level < order.direct; ++level) direct |= one_index(written.indices()[format.mode_order[level]]);
+    const SparseTarget target(contracted(written.tensor()), written.indices(), written.product());
+    return keyed_price(problem.options.machine, target.workspace(direct, 0), written.statement().drained->kind).bytes;
+  });
+}
+
+double keyed_bytes(const Schedule& schedule, std::size_t writer, IndexSet shared, const Problem& problem) {
+  return of_part(schedule, writer, problem, [&](const Written& written) {
+    const Format& format = written.tensor().format;
+    KeyedWorkspace workspace;
+    workspace.scalar_bytes = scalar_bytes(format.scalar);
+    LevelKind kind = LevelKind::dense;
+    IndexSet key = 0;
+    for (std::size_t level = 0; level < format.order(); ++level) {
+      const IndexId index = written.indices()[format.mode_order[level]];
+      if (contains(shared, index)) continue;
+      const bool in_key = is_sparse(format.levels[level].kind);
+      (in_key ? workspace.keys : workspace.block) *= static_cast<double>(written.network.indices[index].extent);
+      if (!in_key) continue;
+      kind = format.levels[level].kind;
+      key |= one_index(index);
+    }
+    if (is_dense(kind)) return workspace.block * workspace.scalar_bytes;
+    const ProductEstimate product = written.product();
+    workspace.entries = product.distinct(shared | key) / std::max(1.0, product.distinct(shared));
+    return keyed_price(problem.options.machine, workspace, kind).bytes;
+  });
+}
+
+namespace {
 
 // The ends below the dense levels; everything else is shared with the operand.
 double opened_bytes(const Format& format, const OperandFacts& operand) {
@@ -75,10 +152,11 @@ class Demands {
     if (sorting_ > 0) demand("sorting conversions", sorting_);
     double most = sorting_;
     double most_announced = sorting_;
-    const std::vector<Nest> nests = nests_of(schedule_);
-    for (std::size_t number = 0; number < nests.size(); ++number) {
-      const bool copies = number < schedule_.roots.size() && schedule_.roots[number] == RootReduction::private_copies;
-      const Live live = live_in(nests[number], copies);
+    for (std::size_t first = 0, root = 0; first < schedule_.statements.size(); ++root) {
+      const StatementRange nest{first, last_sharer(schedule_, first, 0)};
+      const bool copies = root < schedule_.roots.size() && schedule_.roots[root] == RootReduction::private_copies;
+      const Live live = live_in(nest, copies);
+      first = nest.end();
       most = std::max(most, live.bytes + live.growing);
       most_announced = std::max(most_announced, live.bytes);
     }
@@ -123,7 +201,7 @@ class Demands {
     }
   }
 
-  Live live_in(Nest nest, bool private_copies) {
+  Live live_in(StatementRange nest, bool private_copies) {
     Live live;
     for (std::size_t writer = 0; writer <= nest.last; ++writer) written(writer, nest, live);
     if (!private_copies) return live;
@@ -137,7 +215,7 @@ class Demands {
   }
 
   // Bytes of a statement's target while a nest runs: the statement stands in the nest or before it.
-  void written(std::size_t writer, Nest nest, Live& live) {
+  void written(std::size_t writer, StatementRange nest, Live& live) {
     const ScheduledAccess& target = schedule_.statements[writer].target;
     const ScheduledTensor& tensor = schedule_.tensors[target.tensor];
     const Network& network = problem_.network;
@@ -152,9 +230,7 @@ class Demands {
     }
     if (tensor.role != TensorRole::intermediate || reader < nest.first) return;
     if (inside && !leaves) {
-      const std::size_t depth = shared_loops(schedule_, writer, reader);
-      const std::vector<IndexId>& loops = schedule_.statements[writer].loops;
-      const IndexSet shared = index_set({loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(depth)});
+      const IndexSet shared = shared_indices(schedule_, writer, reader);
       const double bytes = dense ? dense_bytes(target.indices, shared, tensor.format.scalar, network)
                                  : keyed_bytes(schedule_, writer, shared, problem_);
       live.bytes += demand("workspace " + tensor.name, threads * bytes);
@@ -199,6 +275,14 @@ MemoryPlan memory_plan(const Schedule& schedule, const Problem& problem) {
     }
   }
   return Demands(schedule, problem).plan();
+}
+
+ExpectedEntries expected_entries(const Schedule& schedule, std::size_t writer, const Problem& problem) {
+  return of_part(schedule, writer, problem, [](const Written& written) {
+    const IndexSet modes = index_set(written.indices());
+    const ProductEstimate product = written.product();
+    return ExpectedEntries{product.distinct(modes), product.fill(modes)};
+  });
 }
 
 }  // namespace weft

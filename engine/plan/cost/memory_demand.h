@@ -1,7 +1,11 @@
-// How much memory a schedule needs.
+// How much memory a schedule needs: what tensors with compressed levels are expected to take follows from the distinct counts of what
+// they are made from, and from counted joins.
 #pragma once
 
+#include <cstddef>
+
 #include "engine/plan/cost/cost.h"
+#include "engine/plan/schedule/statements.h"
 
 namespace weft {
 
@@ -30,5 +34,23 @@ std::uint64_t usable_memory(const PlanOptions& options);
 /// What of it the operands leave, and the result of a network's one assignment if it is dense: one that grows while it
 /// is computed is charged then. Negative if they do not fit.
 double memory_beside(const Problem& problem, bool dense_result);
+
+/// Of the tensor that a statement writes: as it is computed, and as it is handed over where that is another format. Values alone where
+/// positions are shared. The schedule may be that of several assignments.
+double expected_bytes(const Schedule& schedule, std::size_t writer, const Problem& problem);
+
+/// Of the workspace that is drained into it, for one thread.
+double drained_bytes(const Schedule& schedule, std::size_t writer, const Problem& problem);
+
+/// Of a workspace with a key, for one thread: an intermediate that is not stored over the modes in `shared`, the loops around it. Dense
+/// levels alone take what their extents say.
+double keyed_bytes(const Schedule& schedule, std::size_t writer, IndexSet shared, const Problem& problem);
+
+/// Entries that the tensor a statement writes is expected to have, and their share of all combinations.
+struct ExpectedEntries {
+  double entries = 0;
+  double fill = 0;
+};
+ExpectedEntries expected_entries(const Schedule& schedule, std::size_t writer, const Problem& problem);
 
 }  // namespace weft

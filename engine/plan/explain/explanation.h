@@ -1,6 +1,9 @@
 // The explanation of a plan as figures and texts: what the report, its JSON and its page are written from.
 #pragma once
 
+#include <cstdint>
+#include <string>
+
 #include "engine/plan/explain/explained.h"
 #include "engine/plan/search/planned.h"
 
@@ -19,5 +22,9 @@ std::string explain(const Plan& plan, const Explanation& explained, const Networ
 /// The constraints of a plan, and which of them bind: for each, `planner`, plan(), tells what it costs by planning without it.
 /// Takes as long as planning, once per constraint; nothing where there is none.
 std::vector<ExplainedConstraint> binding_constraints(const Plan& plan, const Problem& problem, const Planner& planner);
+
+/// "w holds NaN or Inf, so that x has to tell absent entries from zeros, …": which operands take more time because absent entries of
+/// intermediates annihilate them. Empty where none does.
+std::string absence_reason(const Schedule& schedule, const std::vector<OperandFacts>& operands);
 
 }  // namespace weft

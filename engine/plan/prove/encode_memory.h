@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "engine/plan/cost/cost_model.h"
-#include "engine/plan/space/alternative.h"
+#include "engine/plan/space/alternatives.h"
 
 namespace weft {
 

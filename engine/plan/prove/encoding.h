@@ -16,7 +16,7 @@
 
 #include "engine/plan/prove/nest_graph.h"
 #include "engine/plan/prove/solver.h"
-#include "engine/plan/space/alternative.h"
+#include "engine/plan/space/alternatives.h"
 
 namespace weft {
 

@@ -115,8 +115,7 @@ Expected<void> check_tensors(const Schedule& schedule, const Problem& problem) {
 Expected<void> check_roots(const Schedule& schedule, const Network& network, const PlanOptions& options) {
   std::size_t root = 0;
   for (std::size_t first = 0; first < schedule.statements.size();) {
-    std::size_t end = first + 1;
-    while (end < schedule.statements.size() && schedule.statements[end].fused > 0) ++end;
+    const std::size_t end = last_sharer(schedule, first, 0) + 1;
     if (auto done = check_leaving(schedule, first, end); !done) return done;
     if (root == schedule.roots.size()) {
       return input_error(place(first) + "no line 'parallel' says how its loop nest is run");

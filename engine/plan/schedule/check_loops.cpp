@@ -89,8 +89,7 @@ Expected<void> check_intersections(const Schedule& schedule, const Network& netw
       return input_error(fmt::format("{}two lines 'meet {}'", place(number), index));
     }
     described |= one_index(intersection.index);
-    std::size_t last = number;
-    while (last + 1 < schedule.statements.size() && schedule.statements[last + 1].fused > loop) ++last;
+    const std::size_t last = last_sharer(schedule, number, loop);
     std::vector<std::pair<std::size_t, std::size_t>> expected = drivers(schedule, number, last, loop);
     std::vector<std::pair<std::size_t, std::size_t>> given;
     bool driven = false;

@@ -21,11 +21,9 @@ struct SparseBinding {
 
 // Every sparse level that any of the statements sharing the loop binds in it.
 std::vector<SparseBinding> sparse_bindings(const Schedule& schedule, std::size_t number, std::size_t loop) {
-  std::size_t first = number;
-  while (schedule.statements[first].fused > loop) --first;
   std::vector<SparseBinding> found;
-  for (std::size_t sharer = first;
-       sharer == first || (sharer < schedule.statements.size() && schedule.statements[sharer].fused > loop); ++sharer) {
+  const std::size_t last = last_sharer(schedule, number, loop);
+  for (std::size_t sharer = first_sharer(schedule, number, loop); sharer <= last; ++sharer) {
     const ScheduledStatement& statement = schedule.statements[sharer];
     for (const SparseLevel& met : sparse_levels(schedule, statement, loop)) {
       const ScheduledTensor& tensor = schedule.tensors[statement.factors[met.factor].tensor];
@@ -104,10 +102,7 @@ bool knows_its_entries(const Schedule& schedule, const Network& network, std::ui
 
 bool makes_entries(const Schedule& schedule, std::uint32_t tensor) {
   const ScheduledTensor& target = schedule.tensors[tensor];
-  const std::size_t first = reader_of(schedule, tensor);
-  const bool leaves =
-      first == schedule.statements.size() || shared_loops(schedule, writer_of(schedule, tensor), first) == 0;
-  if (leaves && !target.like && has_sparse_level(target.format)) return true;
+  if (leaves_nest(schedule, writer_of(schedule, tensor)) && !target.like && has_sparse_level(target.format)) return true;
   // Readers of a result read all stored values, the zeros of dense levels too.
   if (target.role == TensorRole::result) return false;
   return std::any_of(schedule.statements.begin(), schedule.statements.end(), [&](const ScheduledStatement& reader) {

@@ -65,20 +65,13 @@ Expected<void> check_like(const Schedule& schedule, const ScheduledTensor& resul
                                  result.name, operand.name, operand.name));
 }
 
-bool leaves_nest(const Schedule& schedule, std::size_t writer) {
-  const std::size_t reader = reader_of(schedule, schedule.statements[writer].target.tensor);
-  return reader == schedule.statements.size() || shared_loops(schedule, writer, reader) == 0;
-}
-
 // Kinds of the levels that are not bound by the loops that writer and reader share: one key, then dense levels.
 Expected<void> check_workspace(const Schedule& schedule, const Network& network, std::size_t writer) {
   const ScheduledAccess& target = schedule.statements[writer].target;
   const ScheduledTensor& tensor = schedule.tensors[target.tensor];
   if (tensor.format.all_dense()) return {};
   const std::size_t reader = reader_of(schedule, target.tensor);
-  const std::size_t shared = shared_loops(schedule, writer, reader);
-  const std::vector<IndexId>& loops = schedule.statements[writer].loops;
-  const IndexSet outside = index_set({loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(shared)});
+  const IndexSet outside = shared_indices(schedule, writer, reader);
   std::vector<LevelKind> kinds;
   double keys = 1;
   for (std::size_t level = 0; level < tensor.format.order(); ++level) {

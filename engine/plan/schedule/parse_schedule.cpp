@@ -7,13 +7,57 @@
 
 #include "engine/network/inlining.h"
 #include "engine/plan/schedule/binding.h"
+#include "engine/plan/schedule/schedule_text.h"
+#include "engine/text/error_at.h"
 #include "engine/text/names.h"
 #include "engine/text/picture.h"
-#include "engine/plan/schedule/schedule_line.h"
-#include "engine/plan/schedule/schedule_text.h"
+#include "engine/text/scanner.h"
+#include "engine/text/trimmed.h"
 
 namespace weft {
 namespace {
+
+// One line, read from left to right. Whatever takes something takes the blanks behind it too. Refers to the text.
+class ScheduleLine {
+ public:
+  // The line's number is for errors.
+  ScheduleLine(std::string_view text, std::size_t number) : scanner_(text), number_(number) { scanner_.skip_blanks(); }
+
+  bool at_end() const { return scanner_.at_end(); }
+  bool take(std::string_view token) { return skipped(scanner_.take(token)); }
+  // A keyword ends where no name continues: "loops" is not the beginning of "loopsy".
+  bool take_word(std::string_view word) { return skipped(scanner_.take_word(word, Dots::any)); }
+  // A name, with the number of its layout where it has one ("T.2"); empty if there is none.
+  std::string take_name() { return skipped(std::string(scanner_.take_name(Dots::any))); }
+  std::string take_until_blank() { return skipped(std::string(scanner_.take_until_blank())); }
+  std::string take_rest() {
+    std::string rest(without_end(scanner_.rest(), scanner_.blanks()));
+    scanner_.skip(scanner_.rest().size());
+    return rest;
+  }
+  std::optional<std::uint32_t> take_number() { return skipped(scanner_.take_number<std::uint32_t>()); }
+  std::optional<double> take_real() {
+    // "inf" and "nan", which are numbers too, would be names here.
+    const char first = scanner_.next();
+    if (!is_digit(first) && first != '-' && first != '.') return std::nullopt;
+    return skipped(scanner_.take_number<double>());
+  }
+
+  // The message with the line's number and a picture of where reading stands.
+  std::unexpected<Error> wrong(const std::string& message) const {
+    return input_error(with_picture(fmt::format("schedule, line {}: {}", number_, message), scanner_.text(), {scanner_.here()}));
+  }
+
+ private:
+  template <class Taken>
+  Taken skipped(Taken taken) {
+    scanner_.skip_blanks();
+    return taken;
+  }
+
+  Scanner scanner_;
+  std::size_t number_;
+};
 
 class ScheduleParser {
  public:

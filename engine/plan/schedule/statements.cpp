@@ -22,16 +22,29 @@ std::size_t shared_loops(const Schedule& schedule, std::size_t first, std::size_
   return shared;
 }
 
+IndexSet shared_indices(const Schedule& schedule, std::size_t first, std::size_t last) {
+  const std::vector<IndexId>& loops = schedule.statements[first].loops;
+  return index_set({loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(shared_loops(schedule, first, last))});
+}
+
+bool leaves_nest(const Schedule& schedule, std::size_t writer) {
+  const std::size_t reader = reader_of(schedule, schedule.statements[writer].target.tensor);
+  return reader == schedule.statements.size() || shared_loops(schedule, writer, reader) == 0;
+}
+
+Schedule without_private_copies(Schedule schedule) {
+  std::ranges::replace(schedule.roots, RootReduction::private_copies, RootReduction::serial);
+  return schedule;
+}
+
 std::uint32_t workspace_order(const Schedule& schedule) {
   std::uint32_t largest = 0;
   for (std::size_t writer = 0; writer < schedule.statements.size(); ++writer) {
     const ScheduledAccess& target = schedule.statements[writer].target;
     const std::size_t reader = last_reader_of(schedule, target.tensor);
     if (reader == schedule.statements.size() || schedule.tensors[target.tensor].role != TensorRole::intermediate) continue;
-    const std::vector<IndexId>& loops = schedule.statements[writer].loops;
-    const auto shared = static_cast<std::ptrdiff_t>(shared_loops(schedule, writer, reader));
-    const IndexSet outside = index_set({loops.begin(), loops.begin() + shared});
-    largest = std::max(largest, static_cast<std::uint32_t>(members(index_set(target.indices) & ~outside).size()));
+    const IndexSet stored = index_set(target.indices) & ~shared_indices(schedule, writer, reader);
+    largest = std::max(largest, static_cast<std::uint32_t>(members(stored).size()));
   }
   return largest;
 }

@@ -19,8 +19,7 @@ constexpr std::size_t wanted_candidates = 2;  // that fit: the best, and what it
 
 // Private copies go first: the same loops on one thread.
 void serialize(Candidate& candidate, const Problem& problem) {
-  Schedule serial = candidate.schedule;
-  std::ranges::replace(serial.roots, RootReduction::private_copies, RootReduction::serial);
+  Schedule serial = without_private_copies(candidate.schedule);
   Cost less = cost(serial, problem);
   if (less.announced_bytes < candidate.cost.announced_bytes) candidate = {std::move(serial), std::move(less)};
 }

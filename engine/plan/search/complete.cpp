@@ -108,8 +108,7 @@ void decide_keys(Schedule& schedule, const Network& network, const CostModel& mo
     ScheduledTensor& tensor = schedule.tensors[statement.target.tensor];
     if (tensor.role != TensorRole::intermediate || model.key(writer) == 0) continue;
     const std::size_t reader = reader_of(schedule, statement.target.tensor);
-    const std::size_t depth = shared_loops(schedule, writer, reader);
-    const IndexSet shared = index_set({statement.loops.begin(), statement.loops.begin() + static_cast<std::ptrdiff_t>(depth)});
+    const IndexSet shared = shared_indices(schedule, writer, reader);
     const IndexSet modes = index_set(tensor.modes);
     const IndexSet compressed = model.compressed(writer);
     if (!model.may_be_stored(writer, shared)) {
@@ -130,8 +129,8 @@ void decide_keys(Schedule& schedule, const Network& network, const CostModel& mo
       }
     };
     const IndexSet key = model.is_keyed(writer, shared) ? model.key(writer) : 0;
-    const LevelKind kind = key == 0 ? LevelKind::dense : depth == 0 ? LevelKind::compressed : model.workspace(writer, shared).kind;
-    const std::vector<IndexId>& loops = depth == 0 ? statement.loops : schedule.statements[reader].loops;
+    const LevelKind kind = key == 0 ? LevelKind::dense : shared == 0 ? LevelKind::compressed : model.workspace(writer, shared).kind;
+    const std::vector<IndexId>& loops = shared == 0 ? statement.loops : schedule.statements[reader].loops;
     if (compressed != 0) {
       arrange(compressed, loops, kind);
       continue;
@@ -159,8 +158,7 @@ void decide_drains(Schedule& schedule, const CostModel& model) {
     const ScheduledTensor& target = schedule.tensors[statement.target.tensor];
     statement.drained.reset();
     const std::size_t reader = reader_of(schedule, statement.target.tensor);
-    const bool leaves = reader == schedule.statements.size() || shared_loops(schedule, number, reader) == 0;
-    if (!leaves || target.like || !has_sparse_level(target.format)) continue;
+    if (!leaves_nest(schedule, number) || target.like || !has_sparse_level(target.format)) continue;
     const AppendOrder order = append_order(statement.target.indices, target.format, statement.loops);
     if (!order.needs_drain()) continue;
     const StatementRange range{number, number};

@@ -72,4 +72,7 @@ using Planner = std::function<Expected<Plan>(const Problem&)>;
 std::string proof_of(Optimal optimal, bool beyond, const std::string& why_not);
 std::string proof_of(Optimal optimal, bool beyond, std::optional<Why> why_not);
 
+/// One sentence: what a plan's runner-up, which it must have, takes more, and the first line of its schedule that differs.
+std::string why_it_lost(const Plan& plan, const Network& network);
+
 }  // namespace weft

@@ -1,4 +1,4 @@
-// The search for schedules: trees, orders of statements and layouts around the dynamic program.
+// The search for schedules: trees, orders of steps and layouts around the dynamic program; again, where memory binds.
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@
 #include "engine/plan/cost/alternative_models.h"
 #include "engine/plan/schedule/statements.h"
 #include "engine/plan/search/frontier.h"
-#include "engine/plan/space/alternative.h"
+#include "engine/plan/space/alternatives.h"
 
 namespace weft {
 
@@ -50,5 +50,10 @@ struct SearchScope {
 /// in time; it grows with the time of all calls (search_budget.h) and is larger if a proof is wanted. Cancelled, it returns the
 /// schedules found by then.
 SearchResult search_schedules(const Problem& problem, SearchScope scope = {});
+
+/// Adds schedules that fit where the cheapest of `found` does not. The interval program cannot see how much several
+/// intermediates take together, but it can bound each of them: the bound is halved until what it finds cheapest fits.
+/// So a chain keeps rows of its intermediates inside shared loops, which only the solver would find otherwise.
+void add_smaller_intermediates(SearchResult& found, const Problem& problem, SearchScope scope = {});
 
 }  // namespace weft

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "engine/plan/cost/access_path.h"
+#include "engine/plan/problem.h"
 #include "engine/plan/schedule/contractions.h"
-#include "engine/plan/space/transposable.h"
 
 namespace weft {
 
@@ -24,6 +24,21 @@ struct PathChoice {
   bool converts() const { return (converted | transposed) != 0; }
   bool operator==(const PathChoice&) const = default;
 };
+
+/// A dense operand whose rows no loop can go along as it is stored, and the order of its modes that lets one. Any order of the loops
+/// reaches its entries. What it cannot have is vector code along an index that is not the last of it: where sparse operands filter the
+/// last one, as in O(i,k) = B(i,j) * A(k,j), all loops over A are gathers (2.4 to 3.6 ms instead of 0.7 to 0.9 for 60,000 entries and
+/// 64 rows).
+struct Transposable {
+  TensorId tensor = 0;
+  std::uint32_t last = 0;  ///< the mode that should be adjacent in memory
+  bool operator==(const Transposable&) const = default;
+};
+
+/// Dense operands of the first assignment with an index that may become vector code, but not the last of any of their accesses:
+/// A(k,j) where a sparse M(i,j) filters j, and k is nowhere else. None where accesses of an operand want different orders, and none
+/// whose layout is pinned.
+std::vector<Transposable> transposable_operands(const Problem& problem);
 
 class PathSpace {
  public:

@@ -9,7 +9,6 @@
 #include "engine/plan/space/trees.h"
 
 namespace weft {
-
 namespace {
 
 // With every format of the result, and every choice of sparse intermediates on the way to it.
@@ -50,6 +49,18 @@ AlternativeChoice all_alternatives(const Problem& problem, std::size_t most) {
     }
   }
   return choice;
+}
+
+double least_conversion_ns(const Alternative& alternative, const std::vector<OperandFacts>& operands,
+                           const PlanOptions& options, const std::set<TensorId>& without) {
+  std::set<TensorId> converted = without;
+  double ns = 0;
+  for (std::size_t number = 0; number < alternative.paths.size(); ++number) {
+    const TensorId tensor = alternative.contractions.tensors[number].tensor;
+    if (!alternative.paths[number].converts() || !converted.insert(tensor).second) continue;
+    ns += conversion_ns(facts_of(operands, tensor), options.machine);
+  }
+  return ns / std::max(1.0, options.calls);
 }
 
 }  // namespace weft

@@ -1,10 +1,12 @@
-// The largest intermediate that a tree stores at least, whatever is fused and in whichever order its statements run.
+// The largest intermediate that a tree stores at least, whatever is fused and in whichever order its steps run; trees that a search
+// need not look at because of it.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "engine/plan/schedule/contractions.h"
+#include "engine/plan/schedule/result_format.h"
 
 namespace weft {
 
@@ -33,5 +35,14 @@ std::uint32_t least_workspace_order(const OperationTree& tree);
 /// The same of the bytes of the largest intermediate: no schedule of these contractions, in any order, stores only smaller ones.
 /// Sparse ones count nothing.
 double least_workspace_bytes(const Contractions& contractions, const Network& network);
+
+/// Leaves the trees that store an intermediate, unless none does: for nests that are not fused.
+void keep_storing(std::vector<ContractionTree>& trees);
+
+/// Under a memory limit, trees whose smallest workspaces, over all fusions, do not fit beside operands and results have no
+/// schedule that can be carried out. They are left out, and how many is returned. All stay where none fits, for the error
+/// tells what the best one needs.
+std::uint64_t leave_out_too_large(std::vector<ContractionTree>& trees, const Problem& problem,
+                                  const ResultFormat& result);
 
 }  // namespace weft

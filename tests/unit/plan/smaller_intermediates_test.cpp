@@ -1,4 +1,4 @@
-#include "engine/plan/search/smaller_intermediates.h"
+#include "engine/plan/search/search.h"
 
 #include <doctest/doctest.h>
 

@@ -1,4 +1,4 @@
-#include "engine/plan/space/transposable.h"
+#include "engine/plan/space/access_paths.h"
 
 #include <doctest/doctest.h>
 
