@@ -177,6 +177,8 @@ struct alignas(spread_bytes) BoundNetwork::State {
   Expected<void> check_output(const std::string& name, const Tensor& memory) const;
   Expected<void> check_pattern(const ScheduledTensor& result, const Tensor& memory) const;
   /// A result at the positions of an operand that the kernel reads as it was given.
+  /// Whether the result has all levels of the operand that it is like.
+  bool has_whole_pattern(const ScheduledTensor& result) const;
   bool has_pattern_as_given(const ScheduledTensor& result) const;
   /// Whether kernels can compute a result right where, and as, the host wants it.
   bool computes_in(const HostOutput& output, std::uint32_t number) const;

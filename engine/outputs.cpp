@@ -6,6 +6,7 @@
 #include "engine/compiled_state.h"
 #include "engine/computed_pattern.h"
 #include "engine/plan/schedule/widths.h"
+#include "runtime/dense_levels.h"
 #include "runtime/elapsed.h"
 #include "runtime/extents.h"
 #include "runtime/gaps.h"
@@ -15,16 +16,27 @@
 namespace weft {
 namespace {
 
-/// The positions of `pattern`, with values of its own; its modes may stand in another order.
+/// The positions of `pattern`, or of its first levels with dense ones below, without values; its modes may stand in another order.
+TensorArrays positions_like(const Tensor& pattern, const ScheduledTensor& scheduled, std::vector<std::uint64_t> extents) {
+  TensorArrays tensor;
+  tensor.format = scheduled.format;
+  tensor.extents = std::move(extents);
+  tensor.levels = pattern.levels();
+  tensor.levels.resize(appended_levels(scheduled.format.levels));
+  tensor.levels.resize(tensor.order());
+  return tensor;
+}
+
+/// With values of its own.
 Expected<Tensor> like(const Tensor& pattern, const ScheduledTensor& scheduled, std::vector<std::uint64_t> extents,
                       const Resources& resources) {
-  TensorArrays tensor = pattern.arrays();
-  tensor.format.scalar = scheduled.format.scalar;
-  tensor.format.mode_order = scheduled.format.mode_order;
-  tensor.extents = std::move(extents);
+  TensorArrays tensor = positions_like(pattern, scheduled, std::move(extents));
+  const std::size_t shared = appended_levels(scheduled.format.levels);
   // Gaps of hashed and bitmap levels have values too.
-  const std::uint64_t positions = pattern.positions(pattern.order() - 1);
-  auto values = Buffer::allocate(positions * scalar_bytes(scheduled.format.scalar), resources.memory, scheduled.name);
+  std::uint64_t bytes = pattern.positions(shared - 1) * scalar_bytes(scheduled.format.scalar);
+  for (std::size_t level = shared; level < tensor.order(); ++level)
+    bytes = saturating_product(bytes, tensor.extents[tensor.format.mode_order[level]]);
+  auto values = Buffer::allocate(bytes, resources.memory, scheduled.name);
   if (!values) return std::unexpected(values.error());
   tensor.values = std::move(*values);
   return made(std::move(tensor));
@@ -141,7 +153,7 @@ Expected<void> BoundNetwork::State::check_pattern(const ScheduledTensor& result,
     return fail(ErrorKind::input, ErrorCode::pattern_changed, operand,
                 fmt::format("the memory for {} was made for another pattern of {}", result.name, operand));
   };
-  if (result.like) {
+  if (has_whole_pattern(result)) {
     const std::string& operand = kernel->network.tensors[kernel->plan.schedule.tensors[*result.like].tensor].name;
     if (facts->number != arrays[*result.like].pattern) return changed(operand);
     const bool gaps = std::ranges::any_of(memory.format().levels, [](const Level& level) { return has_gaps(level.kind); });
@@ -164,8 +176,22 @@ Expected<void> BoundNetwork::State::check_pattern(const ScheduledTensor& result,
   return {};
 }
 
+bool BoundNetwork::State::has_whole_pattern(const ScheduledTensor& result) const {
+  if (!result.like) return false;
+  const ScheduledTensor& operand = kernel->plan.schedule.tensors[*result.like];
+  if (operand.format.order() != result.format.order()) return false;
+  const std::vector<std::uint64_t> has = extents_of(operand, kernel->network);
+  const std::vector<std::uint64_t> wanted = extents_of(result, kernel->network);
+  for (std::size_t level = 0; level < has.size(); ++level) {
+    const bool same = operand.format.levels[level].kind == result.format.levels[level].kind &&
+                      has[operand.format.mode_order[level]] == wanted[result.format.mode_order[level]];
+    if (!same) return false;
+  }
+  return true;
+}
+
 bool BoundNetwork::State::has_pattern_as_given(const ScheduledTensor& result) const {
-  if (!result.like || result.delivered) return false;
+  if (!has_whole_pattern(result) || result.delivered) return false;
   const ScheduledTensor& operand = kernel->plan.schedule.tensors[*result.like];
   const bool as_given = operand.role == TensorRole::operand && laid[*result.like] == arrays[*result.like];
   return as_given && operand.format.mode_order == result.format.mode_order &&
@@ -201,7 +227,8 @@ bool BoundNetwork::State::computes_in(const HostOutput& output, std::uint32_t nu
   if (dense != scheduled.format.all_dense()) return false;
   const bool is_like = scheduled.like.has_value();
   if (!dense && !is_like) return output.scaling == Scaling{};
-  if (is_like && !has_pattern_as_given(scheduled)) return false;
+  const bool as_its_own = is_like && !has_whole_pattern(scheduled) && memory.format() == scheduled.format;
+  if (is_like && !as_its_own && !has_pattern_as_given(scheduled)) return false;
   const bool packed = !dense || is_packed(memory, scheduled.format);
   const std::uint64_t last = packed ? 1 : strides_by_mode(memory)[scheduled.format.mode_order.back()];
   for (const CompiledNest& nest : kernel->nests) {
@@ -254,8 +281,15 @@ Expected<void> BoundNetwork::State::take_outputs(const HostMemory& from, Replace
                          tensors[number].values().size_bytes() > 0;
     if (in_host_memory && !is_appended) {
       const Tensor& memory = output->memory;
-      tensors[number] = scheduled.like ? TensorParts::with_values(tensors[*scheduled.like], memory.values(), 0, scheduled.format.scalar)
-                                       : in_place(memory, scheduled.format);
+      if (has_whole_pattern(scheduled)) {
+        tensors[number] = TensorParts::with_values(tensors[*scheduled.like], memory.values(), 0, scheduled.format.scalar);
+      } else if (scheduled.like) {
+        TensorArrays there = positions_like(tensors[*scheduled.like], scheduled, memory.extents());
+        there.values = memory.values();
+        tensors[number] = made(std::move(there));
+      } else {
+        tensors[number] = in_place(memory, scheduled.format);
+      }
       scaled[number] = scaling;
     } else if (!was_own && (!is_appended || tensors[number].order() != scheduled.format.order())) {
       auto tensor = fresh(scheduled, kernel->network, tensors, resources);

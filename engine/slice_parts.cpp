@@ -8,6 +8,7 @@
 
 #include "engine/loop/overloaded.h"
 #include "engine/loop/short_fiber.h"
+#include "runtime/dense_levels.h"
 #include "runtime/level_traits.h"
 
 namespace weft {
@@ -154,7 +155,7 @@ std::optional<SliceCut> slice_cut(const loop::Program& program, loop::StorageId 
 
   SliceCut cut;
   bool owned = false;
-  bool alike = false;
+  std::size_t alike = 0;  // levels shared by an output: entries of these belong to one part each
   for (loop::StorageId id = 0; id < program.storages.size(); ++id) {
     if (program.storages[id].role != loop::Role::output) continue;
     const auto target = std::ranges::find(root->marks.parallel, id, &loop::ParallelTarget::storage);
@@ -165,8 +166,9 @@ std::optional<SliceCut> slice_cut(const loop::Program& program, loop::StorageId 
       return std::nullopt;
     } else if (const auto pattern = loop::pattern_of(program, id)) {
       // Entries of their own for each of T's: no two parts write the same.
+      const std::size_t shared = appended_levels(program.storages[id].levels);
       if (*pattern != walked) return std::nullopt;
-      alike = true;
+      alike = alike == 0 ? shared : std::min(alike, shared);
     } else if (has_rows(program, *root, id)) {
       cut.rows.push_back(id);
       owned = true;
@@ -194,7 +196,7 @@ std::optional<SliceCut> slice_cut(const loop::Program& program, loop::StorageId 
                        bound[level].algorithm != loop::Algorithm::search;
     if (!walks || has_lengths(kind) || is_described(program, walked, level)) break;
     // Sums at entries of the tensor's own are never computed anew.
-    if (linearity.distributes(level) && alike) break;
+    if (alike > 0 && (linearity.distributes(level) || level >= alike)) break;
     if (is_packed(kind))
       found = level;
     else if (!is_per_parent(kind))

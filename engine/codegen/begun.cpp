@@ -4,6 +4,7 @@
 
 #include "engine/codegen/presence.h"
 #include "engine/codegen/structure.h"
+#include "runtime/dense_levels.h"
 #include "runtime/level_traits.h"
 
 namespace weft {
@@ -41,13 +42,18 @@ bool is_begun(const loop::Program& program, const loop::For& root, loop::Storage
 }
 
 /// Whether the one sum into an output like `pattern` is reached for each entry of that, and once: every loop around it binds a level of
-/// both, driven by the pattern alone, and no step leaves coordinates out.
+/// both, driven by the pattern alone, and no step leaves coordinates out; or all of the block of an entry is written at once.
 bool stores_each_entry(const loop::Program& program, const loop::Block& block, loop::StorageId id, loop::StorageId pattern,
                        Depths depths) {
   if (block.empty()) return false;
+  const loop::Storage& storage = program.storages[id];
+  const auto target = std::ranges::find(program.accesses, id, &loop::Access::storage) - program.accesses.begin();
+  const auto shared = static_cast<std::uint32_t>(appended_levels(storage.levels));
+  if (shared < storage.levels.size() && depths[static_cast<std::size_t>(target)] == shared)
+    return writes_whole_block(program, block, id, shared);
   const auto leads_there = [&](const loop::Statement& statement) {
     BlockUses found = uses({statement});
-    return std::ranges::any_of(found.targets, [&](loop::AccessId target) { return program.accesses[target].storage == id; });
+    return std::ranges::any_of(found.targets, [&](loop::AccessId each) { return program.accesses[each].storage == id; });
   };
   const auto next = std::ranges::find_if(block, leads_there);
   if (next == block.end() || std::ranges::any_of(next + 1, block.end(), leads_there)) return false;
@@ -76,7 +82,8 @@ bool is_stored_at_positions(const loop::Program& program, const loop::For& root,
   const auto pattern = loop::pattern_of(program, id);
   if (!pattern || loop::tells_presence(program, id)) return false;
   const std::vector<Level>& levels = program.storages[id].levels;
-  for (std::size_t level = 0; level < levels.size(); ++level)
+  const auto shared = static_cast<std::ptrdiff_t>(appended_levels(program.storages[id].levels));
+  for (std::size_t level = 0; level < static_cast<std::size_t>(shared); ++level)
     if (levels[level].kind != LevelKind::compressed && (level > 0 || !is_dense(levels[level]) || levels[level].strided)) return false;
   if (!is_owned(root, id)) return false;
   const auto is_of = [&](const loop::Access& access) { return access.storage == id; };
@@ -87,7 +94,8 @@ bool is_stored_at_positions(const loop::Program& program, const loop::For& root,
     if (std::ranges::count(indices, index) != 1) return false;
   const auto reads_pattern = [&](const loop::Access& access) { return access.storage == *pattern; };
   if (std::ranges::count_if(program.accesses, reads_pattern) != 1) return false;
-  if (std::ranges::find_if(program.accesses, reads_pattern)->indices != indices) return false;
+  const std::vector<loop::IndexId>& read = std::ranges::find_if(program.accesses, reads_pattern)->indices;
+  if (!std::equal(indices.begin(), indices.begin() + shared, read.begin())) return false;
   const BlockUses all = uses(program.body);
   if (std::ranges::any_of(all.factors, [&](loop::AccessId factor) { return program.accesses[factor].storage == id; })) return false;
   return stores_each_entry(program, program.body, id, *pattern, Depths(program.accesses.size(), 0));

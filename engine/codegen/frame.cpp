@@ -8,6 +8,7 @@
 #include "engine/codegen/signature.h"
 #include "engine/loop/overloaded.h"
 #include "runtime/abi.h"
+#include "runtime/dense_levels.h"
 
 namespace weft {
 
@@ -234,8 +235,13 @@ void Generator::count_positions() {
   }
   for (StorageCode& storage : storages_)
     if (const auto pattern = loop::pattern_of(program_, storage.id))
-      for (std::size_t level = 0; level < storage.levels.size(); ++level)
-        storage.levels[level].positions = storages_[*pattern].levels[level].positions;
+      for (std::size_t level = 0, shared = appended_levels(storage.storage->levels); level < storage.levels.size(); ++level) {
+        LevelCode& code = storage.levels[level];
+        if (level < shared)
+          code.positions = storages_[*pattern].levels[level].positions;
+        else if (llvm::Value* const above = storage.levels[level - 1].positions; above != nullptr && code.extent != nullptr)
+          code.positions = emit_->mul(above, code.extent);
+      }
 }
 
 }  // namespace weft

@@ -286,13 +286,14 @@ void Generator::bind(std::span<const loop::Step> steps, const Scope& scope, std:
 }
 
 /// The position that an access of the pattern with the same indices has at the next level. One that is bound further will
-/// be asked again at the levels in between; a dense level may be bound without.
+/// be asked again at the levels in between; a dense level may be bound without, and those below the shared ones are.
 Cursor Generator::cursor_like(loop::StorageId pattern, loop::AccessId access, llvm::Value* coordinate,
                               const Scope& scope) {
   const Cursor& own = scope.cursors[access];
   const std::vector<loop::IndexId>& indices = program_.accesses[access].indices;
   const auto level = static_cast<std::ptrdiff_t>(own.bound);
-  for (loop::AccessId other = 0; other < program_.accesses.size(); ++other) {
+  const bool shared = own.bound < appended_levels(storage_of(access).storage->levels);
+  for (loop::AccessId other = 0; shared && other < program_.accesses.size(); ++other) {
     const loop::Access& operand = program_.accesses[other];
     if (operand.storage == pattern && scope.cursors[other].bound == own.bound + 1 &&
         std::equal(indices.begin(), indices.begin() + level + 1, operand.indices.begin()))

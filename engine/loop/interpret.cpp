@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "engine/loop/rules.h"
+#include "runtime/dense_levels.h"
 #include "runtime/level_traits.h"
 #include "runtime/scalar_traits.h"
 
@@ -187,7 +188,22 @@ class Interpreter {
   void share_patterns() {
     for (StorageId id = 0; id < program_.storages.size(); ++id)
       if (const std::optional<StorageId> pattern = pattern_of(program_, id))
-        for (const auto& entry : entries_[*pattern]) entries_[id][entry.first] = 0;
+        for (const auto& entry : entries_[*pattern]) {
+          const auto shared = static_cast<std::ptrdiff_t>(appended_levels(program_.storages[id].levels));
+          add_block(id, {entry.first.begin(), entry.first.begin() + shared});
+        }
+  }
+
+  /// Zeros at all coordinates of the levels below.
+  void add_block(StorageId id, const std::vector<std::uint64_t>& coordinates) {
+    const std::size_t level = coordinates.size();
+    if (level == program_.storages[id].levels.size()) {
+      entries_[id][coordinates] = 0;
+      return;
+    }
+    const auto access = std::ranges::find(program_.accesses, id, &Access::storage);
+    std::vector<std::uint64_t> below = coordinates;
+    for (below.push_back(0); below.back() < extents_[access->indices[level]]; ++below.back()) add_block(id, below);
   }
 
   const Program& program_;

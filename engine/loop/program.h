@@ -87,9 +87,10 @@ struct FiniteFact {  ///< finite(B): no NaN, no Inf stored
   StorageId storage = 0;
   bool operator==(const FiniteFact&) const = default;
 };
-/// like(A, T): the output has the positions of the input, whose pos and crd it shares. Its steps insert on compressed
-/// levels too, where an access of T with the same indices has the same level bound: the position is T's. Its values are
-/// zero before the run, so that it has every entry of T.
+/// like(A, T): the output has the positions of the input, whose pos and crd it shares: those of its levels up to the last that is
+/// not dense, which are the first ones of T, with dense levels of its own below. Y[i,j,r] {compressed, compressed, dense} has a row
+/// for every fiber i, j of T[i,j,k]. Its steps insert on compressed levels too, where an access of T with the same indices has the
+/// same level bound: the position is T's. Its values are zero before the run, so that it has every entry of T.
 struct LikeFact {
   StorageId storage = 0;
   StorageId pattern = 0;

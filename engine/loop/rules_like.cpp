@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 
 #include "engine/loop/print.h"
 #include "engine/loop/rules.h"
+#include "runtime/dense_levels.h"
 #include "runtime/level_traits.h"
 #include "engine/loop/walk.h"
 
@@ -16,6 +18,11 @@ bool share_arrays(const Level& a, const Level& b) {
   if (a.kind != b.kind || a.strided || b.strided) return false;
   if (is_listed(a.kind)) return false;
   return (!has_pos(a.kind) || a.pos_bits == b.pos_bits) && (!has_coordinates(a.kind) || a.crd_bits == b.crd_bits);
+}
+
+/// Whether the level before has a position for each of its entries: no part of a chain, or of a key, that goes on.
+bool may_end_behind(const std::vector<Level>& levels, std::size_t shared) {
+  return shared == levels.size() || (!is_per_parent(levels[shared].kind) && !levels[shared].joined);
 }
 
 Expected<void> check_declared(const Program& program) {
@@ -36,8 +43,13 @@ Expected<void> check_declared(const Program& program) {
                                      pattern.name));
     if (!seen.insert(like->storage).second)
       return input_error(fmt::format("{}: {} already has the pattern of an operand", what, storage.name));
-    if (!std::ranges::equal(storage.levels, pattern.levels, share_arrays))
+    const std::size_t shared = appended_levels(storage.levels);
+    if (shared > pattern.levels.size() || std::ranges::any_of(storage.levels, &Level::strided) ||
+        !std::ranges::equal(std::span(storage.levels).first(shared), std::span(pattern.levels).first(shared), share_arrays))
       return input_error(fmt::format("{}: their levels differ, so that they can share no arrays", what));
+    if (!may_end_behind(pattern.levels, shared))
+      return input_error(fmt::format("{}: level {} of {} goes on in the one below, and has no positions of its own", what, shared - 1,
+                                     pattern.name));
   }
   return {};
 }
@@ -61,10 +73,14 @@ Expected<void> check_like(const Program& program) {
       const std::string what = fmt::format("like: {} {}", print(program, step), where(program, path));
       if (step.use != Use::insert)
         return input_error(fmt::format("{}: {} has the positions of {}: insert", what, access.name, name));
-      bool has_position = false;
+      const std::size_t shared = appended_levels(program.storages[access.storage].levels);
+      bool has_position = own >= shared;
+      // An access that is bound further has forgotten its position at this level, unless the result is asked again below.
+      const bool is_last = own + 1 == shared && shared < program.storages[*pattern].levels.size();
       for (AccessId other = 0; other < program.accesses.size(); ++other)
         has_position = has_position ||
-                       (program.accesses[other].storage == *pattern && levels_bound(other) > own &&
+                       (program.accesses[other].storage == *pattern &&
+                        (is_last ? levels_bound(other) == shared : levels_bound(other) > own) &&
                         std::equal(access.indices.begin(), access.indices.begin() + static_cast<std::ptrdiff_t>(own) + 1,
                                    program.accesses[other].indices.begin()));
       if (!has_position)

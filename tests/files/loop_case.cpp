@@ -251,9 +251,25 @@ std::string difference(const loop::Program& program, const std::map<std::string,
 
 void add_patterns(const loop::Program& program, const loop::Interpretation& values, std::map<std::string, Entries>& outputs) {
   for (loop::StorageId id = 0; id < program.storages.size(); ++id)
-    if (const auto pattern = loop::pattern_of(program, id))
-      for (const auto& entry : values.inputs.at(program.storages[*pattern].name))
-        outputs[program.storages[id].name].emplace(entry.first, 0);
+    if (const auto pattern = loop::pattern_of(program, id)) {
+      const loop::Storage& storage = program.storages[id];
+      const auto access = std::ranges::find(program.accesses, id, &loop::Access::storage);
+      auto own = storage.levels.end();  // dense levels of its own
+      while (own != storage.levels.begin() && own[-1].kind == LevelKind::dense) --own;
+      for (const auto& entry : values.inputs.at(program.storages[*pattern].name)) {
+        std::vector<std::vector<std::uint64_t>> all{{entry.first.begin(), entry.first.begin() + (own - storage.levels.begin())}};
+        for (auto level = own; level != storage.levels.end(); ++level) {
+          std::vector<std::vector<std::uint64_t>> deeper;
+          for (const std::vector<std::uint64_t>& above : all)
+            for (std::uint64_t c = 0; c < values.extents.at(program.indices[access->indices[above.size()]]); ++c) {
+              deeper.push_back(above);
+              deeper.back().push_back(c);
+            }
+          all = std::move(deeper);
+        }
+        for (std::vector<std::uint64_t>& coordinates : all) outputs[storage.name].emplace(std::move(coordinates), 0);
+      }
+    }
 }
 
 }  // namespace weft::test

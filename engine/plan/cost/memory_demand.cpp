@@ -10,6 +10,7 @@
 #include "engine/plan/schedule/append_order.h"
 #include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/forest.h"
+#include "runtime/dense_levels.h"
 #include "runtime/indices.h"
 #include "runtime/level_traits.h"
 #include "runtime/machine_memory.h"
@@ -77,7 +78,14 @@ double expected_bytes(const Schedule& schedule, std::size_t writer, const Proble
     if (tensor.like) {
       const ScheduledTensor& pattern = written.schedule.tensors[*tensor.like];
       const Statistics& exact = facts_of(written.operands, pattern.tensor).exact();
-      return stored_arrays(pattern.format, exact).positions * scalar_bytes(tensor.format.scalar);
+      const std::size_t shared = appended_levels(tensor.format.levels);
+      Format leading = pattern.format;
+      leading.levels.resize(shared);
+      leading.mode_order.resize(shared);
+      double elements = stored_arrays(leading, exact).positions;
+      for (std::size_t level = shared; level < tensor.format.order(); ++level)
+        elements *= static_cast<double>(written.network.indices[written.indices()[tensor.format.mode_order[level]]].extent);
+      return elements * scalar_bytes(tensor.format.scalar);
     }
     const ProductEstimate product = written.product();
     const auto bytes = [&](const Format& format) {

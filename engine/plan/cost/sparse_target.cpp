@@ -72,7 +72,7 @@ KeyedWorkspace SparseTarget::workspace(IndexSet bound, double inserts) const {
 }
 
 double SparseTarget::finishing_ns(const Machine& machine) const {
-  if (shares_pattern_) return entries_ * scalar_bytes_ / machine.stream[3];
+  if (shares_pattern_) return bytes_ / machine.stream[3];
   const double converting = delivered_ ? entries_ * machine.convert_entry * machine.threads : 0;
   return bytes_ * assemble_byte + converting;
 }

@@ -16,6 +16,7 @@
 #include "engine/plan/schedule/statements.h"
 #include "engine/plan/search/open_layouts.h"
 #include "engine/plan/space/mark_arrays.h"
+#include "runtime/dense_levels.h"
 #include "runtime/level_traits.h"
 
 namespace weft {
@@ -64,9 +65,13 @@ std::string result_reason(const Schedule& schedule, std::uint32_t result, const 
   const ScheduledTensor& tensor = schedule.tensors[result];
   const bool requested = options.result_formats.contains(tensor.name);
   if (tensor.like) {
-    const std::string& operand = schedule.tensors[*tensor.like].name;
+    const ScheduledTensor& operand = schedule.tensors[*tensor.like];
+    const std::size_t levels = appended_levels(tensor.format.levels);
+    const std::string which = levels == appended_levels(operand.format.levels)
+                                  ? operand.name
+                                  : fmt::format("{} in {}", operand.name, levels == 1 ? "its first level" : fmt::format("its first {} levels", levels));
     return fmt::format("{}at the positions of {}, which are shared", options.result_patterns.contains(tensor.name) ? "requested: " : "",
-                       operand);
+                       which);
   }
   if (!has_sparse_level(tensor.format)) return requested ? "requested" : "dense: any entry may be written";
   const std::size_t writer = writer_of(schedule, result);

@@ -61,6 +61,8 @@ Expected<void> check_like(const Schedule& schedule, const ScheduledTensor& resul
   const auto requested = options.result_patterns.find(result.name);
   if (requested != options.result_patterns.end() && requested->second == operand.name) return {};
   if (has_pattern_of(network, operand.tensor, operands)) return {};
+  const auto leading = leading_format(network, operand.tensor, operands);
+  if (leading && same_layout(*leading, result.format)) return {};
   return input_error(fmt::format("schedule: {} may have fewer entries than {}: only a request makes it like {}",
                                  result.name, operand.name, operand.name));
 }

@@ -42,6 +42,13 @@ std::optional<ResultFormat> like_format(const Problem& problem) {
   return ResultFormat{*format, {}, operand};
 }
 
+// The leading levels of an operand, where the result provably has entries there and nowhere else.
+std::optional<ResultFormat> leading_like_format(const Problem& problem) {
+  const auto operand = leading_pattern(problem.network, problem.operands);
+  if (!operand) return std::nullopt;
+  return ResultFormat{*leading_format(problem.network, *operand, problem.operands), {}, operand};
+}
+
 }  // namespace
 
 Format sparse_result_format(const ProductEstimate& product, const std::vector<IndexId>& indices,
@@ -92,17 +99,21 @@ std::vector<ResultFormat> result_formats(const Problem& problem) {
   // Shared positions cost nothing: where they are possible nothing is cheaper.
   const auto like = like_format(problem);
   if (like && like->like && (!asked || same_layout(like->format, requested->second))) return {*like};
+  const auto leading = leading_like_format(problem);
   const IndexSet unrestricted = index_set(indices) & ~product.restricted();
   if (!asked) {
     std::vector<ResultFormat> ways{
         {sparse_result_format(product, indices, dense.format.mode_order, unrestricted, result.scalar)}};
-    if (indices.size() < 2) return ways;
-    ways.push_back(unrestricted == index_set(indices) ? dense : ResultFormat{{}, {}, {}, Storage::of_loops, unrestricted});
+    if (indices.size() > 1) {
+      ways.push_back(unrestricted == index_set(indices) ? dense : ResultFormat{{}, {}, {}, Storage::of_loops, unrestricted});
+    }
+    if (leading) ways.push_back(*leading);
     return ways;
   }
   const Format plain = computed_format(requested->second);
   std::vector<ResultFormat> ways{
       {plain, same_layout(plain, requested->second) ? std::optional<Format>{} : requested->second}};
+  if (leading && same_layout(leading->format, requested->second)) ways.push_back(*leading);
   if (indices.size() < 2) return ways;
   IndexSet block = 0;
   for (std::size_t level = appended_levels(requested->second.levels); level < indices.size(); ++level) {
@@ -127,8 +138,10 @@ void set_result_format(Contractions& contractions, const Network& network, const
   if (!chosen.like) return;
   const std::vector<TensorAccess>& factors = network.assignments.front().terms.front().factors;
   for (std::uint32_t factor = 0; factor < factors.size() && !result.like; ++factor) {
-    const auto format = pattern_format(network, factors[factor].tensor, contractions.tensors[factor].layout);
-    if (factors[factor].tensor == *chosen.like && format && same_layout(*format, chosen.format)) result.like = factor;
+    const bool same = factors[factor].tensor == *chosen.like &&
+                      share_levels(factors[factor].indices, contractions.tensors[factor].layout,
+                                   network.assignments.front().result.indices, chosen.format);
+    if (same) result.like = factor;
   }
 }
 

@@ -13,7 +13,7 @@ namespace weft {
 inline constexpr double sparse_fill = 0.1;
 
 /// One way to store a result: in a format, or appended in the order of its writer's loops, `block` dense below. `like` names an operand
-/// whose layout `format` has, kept as it is.
+/// whose layout, or its leading levels, `format` has, kept as it is.
 struct ResultFormat {
   Format format;
   std::optional<Format> delivered = {};
@@ -24,8 +24,8 @@ struct ResultFormat {
 };
 
 /// Every way that is worth pricing, the plainest first: the requested format, computed in its own mode order, and in
-/// whatever order the loops take (Storage::of_loops), to be converted; the pattern of an operand where that is provably the
-/// result's; without a request what the estimated fill says. Dense results have exactly one way.
+/// whatever order the loops take (Storage::of_loops), to be converted; the pattern of an operand, or of its leading levels, where that is
+/// provably the result's; without a request what the estimated fill says. Dense results have exactly one way.
 std::vector<ResultFormat> result_formats(const Problem& problem);
 
 /// The first of them.

@@ -55,7 +55,8 @@ struct NamedTensor {
   bool converted = false;      ///< an operand whose given format differs: converted before the run
   /// A result that is converted after the run: the layout it is handed over in.
   std::optional<Format> delivered = {};
-  /// A result whose positions are those of an operand (position among the tensors, same modes): pos and crd shared.
+  /// A result whose positions are those of an operand (position among the tensors), or of its leading levels with dense ones below:
+  /// pos and crd of the levels up to the last that is not dense are shared.
   std::optional<std::uint32_t> like = {};
   /// Of an operand, bit m mode m: what the index of an access gives is looked up there, and never drives (TensorDeclaration::parts).
   std::uint64_t located = 0;

@@ -5,6 +5,8 @@
 #include "engine/plan/schedule/append_order.h"
 #include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/statements.h"
+#include "runtime/dense_levels.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 namespace {
@@ -27,13 +29,10 @@ const TensorAccess* whole_factor(const Network& network, TensorId operand) {
   return nullptr;
 }
 
-}  // namespace
-
-bool has_pattern_of(const Network& network, TensorId operand, const std::vector<OperandFacts>& operands) {
-  const TensorAccess* whole = whole_factor(network, operand);
-  if (whole == nullptr) return false;
+// Whether all factors but this one are dense and certain, and no sum over their indices is empty.
+bool is_alone_sparse(const Network& network, const TensorAccess& sparse, const std::vector<OperandFacts>& operands) {
   for (const TensorAccess& factor : network.assignments.front().terms.front().factors) {
-    if (factor == *whole) continue;
+    if (factor == sparse) continue;
     const OperandFacts& facts = facts_of(operands, factor.tensor);
     if (has_sparse_level(facts.format) || !facts.certain) return false;
     for (const IndexId index : factor.indices) {
@@ -41,6 +40,13 @@ bool has_pattern_of(const Network& network, TensorId operand, const std::vector<
     }
   }
   return true;
+}
+
+}  // namespace
+
+bool has_pattern_of(const Network& network, TensorId operand, const std::vector<OperandFacts>& operands) {
+  const TensorAccess* whole = whole_factor(network, operand);
+  return whole != nullptr && is_alone_sparse(network, *whole, operands);
 }
 
 std::optional<Format> pattern_format(const Network& network, TensorId operand, const Format& layout) {
@@ -56,6 +62,55 @@ std::optional<Format> pattern_format(const Network& network, TensorId operand, c
   return format;
 }
 
+std::optional<Format> leading_format(const Network& network, TensorId operand, const std::vector<OperandFacts>& operands) {
+  const Assignment& assignment = network.assignments.front();
+  const TensorDeclaration& result = network.tensors[assignment.result.tensor];
+  const std::vector<TensorAccess>& factors = assignment.terms.front().factors;
+  const auto factor = std::ranges::find(factors, operand, &TensorAccess::tensor);
+  if (factor == factors.end() || std::ranges::count(factors, operand, &TensorAccess::tensor) != 1) return std::nullopt;
+  if (!network.tensors[operand].parts.empty() || !result.parts.empty()) return std::nullopt;
+  const Format& layout = facts_of(operands, operand).format;
+  const std::vector<IndexId> indices = by_level(factor->indices, layout);
+  const std::vector<IndexId>& wanted = assignment.result.indices;
+  if (members(index_set(indices)).size() != indices.size() || members(index_set(wanted)).size() != wanted.size()) return std::nullopt;
+  std::size_t shared = 0;
+  while (shared < indices.size() && contains(index_set(wanted), indices[shared])) ++shared;
+  const std::vector<Level> leading(layout.levels.begin(), layout.levels.begin() + static_cast<std::ptrdiff_t>(shared));
+  shared = appended_levels(leading);
+  if (shared == 0 || !is_compressed(layout.levels[shared - 1].kind)) return std::nullopt;
+  if (shared == indices.size() && shared == wanted.size()) return std::nullopt;
+  for (std::size_t level = 0; level < indices.size(); ++level) {
+    const LevelKind kind = layout.levels[level].kind;
+    if (network.indices[indices[level]].extent == 0 || (!is_dense(kind) && !is_compressed(kind)) || layout.levels[level].strided)
+      return std::nullopt;
+    if (level >= shared && !is_dense(kind) && contains(index_set(wanted), indices[level])) return std::nullopt;
+  }
+  if (!is_alone_sparse(network, *factor, operands)) return std::nullopt;
+
+  Format format;
+  format.scalar = result.scalar;
+  const auto add = [&](const Level& level, std::size_t mode) {
+    format.levels.push_back(level);
+    format.mode_order.push_back(static_cast<std::uint32_t>(mode));
+  };
+  IndexSet added = 0;
+  for (std::size_t level = 0; level < shared; ++level) {
+    add(layout.levels[level], static_cast<std::size_t>(std::ranges::find(wanted, indices[level]) - wanted.begin()));
+    added |= one_index(indices[level]);
+  }
+  for (std::size_t mode = 0; mode < wanted.size(); ++mode)
+    if (!contains(added, wanted[mode])) add(Level{LevelKind::dense}, mode);
+  return format;
+}
+
+std::optional<TensorId> leading_pattern(const Network& network, const std::vector<OperandFacts>& operands) {
+  for (const TensorAccess& factor : network.assignments.front().terms.front().factors) {
+    const OperandFacts& facts = facts_of(operands, factor.tensor);
+    if (!facts.computed && !facts.copied && leading_format(network, factor.tensor, operands)) return factor.tensor;
+  }
+  return std::nullopt;
+}
+
 std::optional<TensorId> shared_pattern(const Network& network, const std::vector<OperandFacts>& operands) {
   for (const TensorAccess& factor : network.assignments.front().terms.front().factors) {
     const OperandFacts& facts = facts_of(operands, factor.tensor);
@@ -67,20 +122,29 @@ std::optional<TensorId> shared_pattern(const Network& network, const std::vector
   return std::nullopt;
 }
 
+bool share_levels(const std::vector<IndexId>& operand, const Format& layout, const std::vector<IndexId>& result, const Format& format) {
+  const std::size_t levels = appended_levels(format.levels);
+  if (levels == 0 || levels > layout.order()) return false;
+  for (std::size_t level = 0; level < levels; ++level) {
+    if (layout.levels[level].kind != format.levels[level].kind) return false;
+    if (operand[layout.mode_order[level]] != result[format.mode_order[level]]) return false;
+  }
+  return true;
+}
+
 bool is_bound_beside(const Schedule& schedule, std::size_t writer, std::uint32_t operand) {
   const ScheduledStatement& writing = schedule.statements[writer];
   const ScheduledTensor& result = schedule.tensors[writing.target.tensor];
   const ScheduledTensor& shared = schedule.tensors[operand];
-  if (shared.format.order() != result.format.order()) return false;
-  const bool same_kinds = std::ranges::equal(shared.format.levels, result.format.levels, {}, &Level::kind, &Level::kind);
-  if (!same_kinds) return false;
+  const std::size_t levels = appended_levels(result.format.levels);
   for (std::size_t number = 0; number <= writer; ++number) {
     const ScheduledStatement& statement = schedule.statements[number];
     for (const ScheduledAccess& factor : statement.factors) {
-      if (factor.tensor != operand) continue;
-      if (by_level(factor.indices, shared.format) != by_level(writing.target.indices, result.format)) continue;
+      if (factor.tensor != operand || !share_levels(factor.indices, shared.format, writing.target.indices, result.format)) continue;
       const std::vector<BoundLevel> bound = bind_levels(factor.indices, shared.format, statement.loops);
-      if (bound.empty() || bound.back().loop < shared_loops(schedule, number, writer)) return true;
+      const std::size_t last = bound[levels - 1].loop;
+      const bool goes_on = levels < bound.size() && bound[levels].loop == last;
+      if (!goes_on && last < shared_loops(schedule, number, writer)) return true;
     }
   }
   return false;

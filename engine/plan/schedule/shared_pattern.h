@@ -1,4 +1,4 @@
-// Results whose entries stand where those of an operand stand: they share its positions and coordinates.
+// Results whose entries stand where those of an operand stand, or its fibers and slices: they share positions and coordinates.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,24 @@ bool has_pattern_of(const Network& network, TensorId operand, const std::vector<
 /// not a factor with the indices of the result, each once.
 std::optional<Format> pattern_format(const Network& network, TensorId operand, const Format& layout);
 
+/// A result that provably has an entry, a block of dense levels, at each position of an operand's leading levels and nowhere else:
+/// Y(i,j,r) = T(i,j,k) * B(k,r) has a row for every fiber of T. The layout is that of `operand` there; nothing if it is not so, or if
+/// these are all its levels and all of the result's. As above the other factors are dense and certain, and no sum is empty (below a
+/// position of a compressed level something is stored).
+std::optional<Format> leading_format(const Network& network, TensorId operand, const std::vector<OperandFacts>& operands);
+
+/// The first operand that has it.
+std::optional<TensorId> leading_pattern(const Network& network, const std::vector<OperandFacts>& operands);
+
 /// The first operand whose pattern the result provably has and could share.
 std::optional<TensorId> shared_pattern(const Network& network, const std::vector<OperandFacts>& operands);
 
-/// Whether the loops around the statement `writer` bind all levels of an access of the schedule's tensor `operand` that
-/// has the indices of the target, level by level.
+/// Whether the levels of the result, up to the last that is not dense, are kinds and indices of the first ones of an operand. Indices are
+/// by mode.
+bool share_levels(const std::vector<IndexId>& operand, const Format& layout, const std::vector<IndexId>& result, const Format& format);
+
+/// Whether the loops around the statement `writer` bind the levels that the result shares of an access of the schedule's tensor `operand`
+/// that has the indices of the target there, level by level, and do not bind the level below together with the last of them.
 bool is_bound_beside(const Schedule& schedule, std::size_t writer, std::uint32_t operand);
 
 }  // namespace weft

@@ -7,6 +7,7 @@
 
 #include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/statements.h"
+#include "runtime/dense_levels.h"
 #include "runtime/extents.h"
 #include "runtime/widths.h"
 
@@ -21,8 +22,8 @@ std::uint64_t most_entries(const OperandFacts& operand) {
   return entries < 0x1p63 ? static_cast<std::uint64_t>(std::ceil(entries)) : saturated;
 }
 
-void take_widths(Format& format, const Format& from) {
-  for (std::size_t level = 0; level < std::min(format.order(), from.order()); ++level) {
+void take_widths(Format& format, const Format& from, std::size_t levels) {
+  for (std::size_t level = 0; level < std::min({format.order(), from.order(), levels}); ++level) {
     format.levels[level].pos_bits = from.levels[level].pos_bits;
     format.levels[level].crd_bits = from.levels[level].crd_bits;
   }
@@ -46,7 +47,7 @@ Schedule with_widths(Schedule schedule, const Network& network, const std::vecto
     const auto facts = std::ranges::find(operands, tensor.tensor, &OperandFacts::tensor);
     const bool operand = tensor.role == TensorRole::operand && facts != operands.end();
     if (operand && !tensor.converted) {
-      if (same_layout(tensor.format, facts->format)) take_widths(tensor.format, facts->format);
+      if (same_layout(tensor.format, facts->format)) take_widths(tensor.format, facts->format, tensor.format.order());
       continue;
     }
     if (tensor.role != TensorRole::intermediate && tensor.tensor >= network.tensors.size()) continue;  // check() says so
@@ -58,7 +59,8 @@ Schedule with_widths(Schedule schedule, const Network& network, const std::vecto
     }
   }
   for (ScheduledTensor& tensor : schedule.tensors) {
-    if (tensor.like && *tensor.like < schedule.tensors.size()) take_widths(tensor.format, schedule.tensors[*tensor.like].format);
+    if (!tensor.like || *tensor.like >= schedule.tensors.size()) continue;
+    take_widths(tensor.format, schedule.tensors[*tensor.like].format, appended_levels(tensor.format.levels));
   }
   return schedule;
 }

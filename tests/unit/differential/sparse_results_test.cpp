@@ -9,6 +9,7 @@
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/search/baseline.h"
 #include "oracle/built_network.h"
+#include "oracle/fiber_sums.h"
 #include "oracle/pairs.h"
 #include "runs.h"
 
@@ -115,6 +116,26 @@ TEST_CASE("pairs of formats: what the schedules mean is the structural product")
 
 TEST_CASE("random products with sparse results: what the schedules mean is the structural product") {
   for_each_network(runs(is_sanitized() ? 50 : 400), tree, check_meaning);
+}
+
+TEST_CASE("sums below the leading levels of an operand: what the schedules mean is the structural product") {
+  std::uint64_t networks = 0;
+  std::uint64_t like = 0;
+  for_each_network(runs(is_sanitized() ? 50 : 300), fiber_sum, [&](const RequestedNetwork& requested, const BuiltNetwork& built) {
+    check_meaning(requested, built);
+    const auto planned = plan(Problem{built.network, built.facts, options_of(requested)});
+    ++networks;
+    like += planned && result_of(planned->schedule).like ? 1 : 0;
+  });
+  MESSAGE(like << " of " << networks << " results share positions");
+  if (networks >= 50) CHECK(like > networks / 4);
+}
+
+TEST_CASE("sums below the leading levels of an operand, compiled and run") {
+  Running running;
+  for_each_network(
+      runs(is_sanitized() ? 50 : 300), fiber_sum,
+      [&](const RequestedNetwork& requested, const BuiltNetwork& built) { running.check(requested, built); });
 }
 
 TEST_CASE("pairs of formats, compiled and run") {

@@ -266,6 +266,43 @@ TEST_CASE("symbolic: SDDMM in values of the host, added to, then SpMM") {
   }
 }
 
+TEST_CASE("symbolic: a row for each fiber of an operand, in values of the host, added to, and of another operand") {
+  const std::string text = "Y(i,j,r) = T(i,j,k) * U(k,r)";
+  for (const unsigned threads : {1U, 2U}) {
+    for (const bool scaled : {false, true}) {
+      const Engine engine = engine_with(threads);
+      Tensors operands = {{"T", operand("sparse(30x20x25,nnz=900,seed=1)", "sss")}, {"U", operand("uniform(25x4)")}};
+      CompileOptions rows;
+      rows.formats["Y"] = *parse_format("ssd");
+      if (scaled) rows.scaled = {"Y"};
+      const Kernel kernel = compiled(engine, text, operands, rows);
+      Bindings bindings = bound(operands);
+      const auto pattern = kernel.symbolic(bindings);
+      REQUIRE_MESSAGE(pattern, pattern.error().message);
+      const auto [coordinates, sum] = entries(fresh(text, operands, rows));
+      CHECK(entries(pattern->at("Y")).first == coordinates);
+      std::vector<double> values(sum.size(), 1);
+      if (scaled)
+        bindings.output("Y", *same_pattern(pattern->at("Y"), values), {2, 1});
+      else
+        bindings.output("Y", *same_pattern(pattern->at("Y"), values));
+      for (int run = 0; run < 2; ++run) {
+        const Tensor result = results_of(kernel, bindings).at("Y");
+        CHECK(result.values().data() == values.data());
+        for (std::size_t n = 0; n < values.size(); ++n) CHECK(values[n] == (scaled ? 2 * (run + 1) * sum[n] + 1 : sum[n]));
+      }
+      // Other fibers: refused where their rows have no memory, right where they get some.
+      operands["T"] = operand("sparse(30x20x25,nnz=901,seed=2)", "sss");
+      bindings.set("T", operands["T"]);
+      const Error error = refused(kernel, bindings);
+      CHECK(error.code == ErrorCode::pattern_changed);
+      CHECK(error.operand == "T");
+      const Bindings other = bound(operands);
+      CHECK(entries(results_of(kernel, other).at("Y")) == entries(fresh(text, operands, rows)));
+    }
+  }
+}
+
 TEST_CASE("symbolic: at the positions of an operand that the kernel reads converted") {
   const std::string text = "S(i,j) = M(i,j) * A(i,k) * B(j,k)";
   for (const std::string format : {"ds:1,0", "uq", "hs:1,0"}) {

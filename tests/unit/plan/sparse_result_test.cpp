@@ -42,8 +42,7 @@ TEST_CASE("SpGEMM is Gustavson's: rows of the result are gathered in a workspace
 TEST_CASE("entries are counted first where copying the blocks below them takes longer, or where memory is scarce") {
   const auto root = [](const OwnedProblem& made) { return planned(made).schedule.roots.front(); };
   const std::map<char, std::uint64_t> extents{{'i', 2000}, {'j', 2000}, {'k', 2000}, {'r', 64}};
-  const auto ttm = [&](const char* format) { return requested(problem("T:ijk:sss:2000000 C:kr -> ijr", extents), format); };
-  CHECK(root(ttm("ssd")) == RootReduction::counted);
+  CHECK(root(requested(problem("T:ijk:sss:2000000 v:j:s:1000 C:kr -> ijr", extents), "ssd")) == RootReduction::counted);
   CHECK(root(spgemm()) == RootReduction::counted);
   // Many products for every entry of the result.
   OwnedProblem scarce = problem("B:ik:ds:200000 C:kj:ds:200000 -> ij", {{'i', 500}, {'j', 3000}, {'k', 500}});
@@ -96,6 +95,29 @@ TEST_CASE("a sum inside stored entries of one operand shares its positions") {
   CHECK(result_of(planned(asked)).like.has_value());
   asked.options.result_patterns["R"] = "A";
   CHECK_FALSE(plan(asked).has_value());
+}
+
+TEST_CASE("sums below the leading levels of the one sparse operand share the positions of these") {
+  const std::map<char, std::uint64_t> extents{{'i', 2000}, {'j', 2000}, {'k', 2000}, {'r', 16}};
+  const auto like = [&](const char* expression, const char* format) {
+    const OwnedProblem made = format == nullptr ? problem(expression, extents) : requested(problem(expression, extents), format);
+    const Plan found = planned(made);
+    const std::string text = print(found.schedule, made.network);
+    const auto read = parse_schedule(text, made.network);
+    REQUIRE_MESSAGE(read.has_value(), text);
+    CHECK(*read == found.schedule);
+    CHECK(check(found.schedule, made).has_value());
+    return result_of(found).like.has_value();
+  };
+  CHECK(like("T:ijk:sss:2000000 C:kr -> ijr", "ssd"));           // a row for each fiber
+  CHECK(like("T:ijk:sss:200000 C:kr -> ijr", nullptr));
+  CHECK(like("T:ijk:dss:200000 v:k -> ij", nullptr));              // a sum for each fiber
+  CHECK(like("T:ijk:sss:2000 B:jr C:kr -> ir", "sd"));             // a row for each slice
+  CHECK(like("T:ij:ss:20000 B:jr -> ijr", "ssd"));                 // a row for each entry
+  CHECK_FALSE(like("T:ijk:sss:2000000 C:kr -> ijr", "dsd"));       // other levels
+  CHECK_FALSE(like("T:ijk:sss:2000000 B:jr -> ikr", "ssd"));       // k lies below j
+  CHECK_FALSE(like("T:ijk:sss:200000 w:k:s:100 -> ij", nullptr)); // fibers may have no sum
+  CHECK_FALSE(like("T:ijk:uqq:200000 v:k -> ij", nullptr));       // a chain has no positions for its parts
 }
 
 TEST_CASE("a result is sparse below a fill of a tenth, its modes that nothing restricts a block") {
