@@ -292,11 +292,12 @@ double CostModel::fiber_sum(IndexId index, StatementRange range, bool vector, co
 double CostModel::body_ns(Outside outside, IndexId index, StatementRange range, bool vector, double share, double iterations,
                           LoopEstimate* details) const {
   auto& [loops, participants, participant_filters] = models_->pricing();
+  const double visited_share = participants.empty() ? 1 : std::min(1.0, iterations / std::max(1.0, extent(index)));
   double body = 0;
   for (std::size_t number = range.first; number <= range.last; ++number) {
     const Placed& statement = statements_[number];
     const StatementLoop& loop = *loops[number - range.first];
-    const Movement moved = movement(number, loop, outside, index, range, vector, !participants.empty());
+    const Movement moved = movement(number, loop, outside, index, range, vector, visited_share);
     // Streams run beside the arithmetic; gathers keep it waiting.
     double arithmetic = 0;
     if (loop.innermost) {

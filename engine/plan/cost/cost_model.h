@@ -271,8 +271,9 @@ class CostModel {
   double waiting_ns(Outside outside, IndexId index, StatementRange range) const;
   double visits_below(std::size_t statement, IndexSet inside, StatementRange range) const;
   double ends_inside(std::size_t statement, const StatementLoop& loop, IndexSet inside, StatementRange range) const;
+  // `visited_share`: of the coordinates of the index, those that the loop goes over.
   Movement movement(std::size_t statement, const StatementLoop& loop, Outside outside, IndexId index, StatementRange range,
-                    bool vector, bool driven) const;
+                    bool vector, double visited_share) const;
   JoinSet stored_joins(std::size_t statement, IndexSet bound, StatementRange range, JoinSet others) const;
   double extent(IndexId index) const { return models_->extent(index); }
   double combinations(IndexSet indices) const { return models_->combinations(indices); }

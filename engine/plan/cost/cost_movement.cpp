@@ -43,7 +43,7 @@ double CostModel::ends_inside(std::size_t statement, const StatementLoop& loop, 
 }
 
 Movement CostModel::movement(std::size_t number, const StatementLoop& loop, Outside outside, IndexId index, StatementRange range,
-                             bool vector, bool driven) const {
+                             bool vector, double visited_share) const {
   const Machine& machine = options_.machine;
   const StatementModels::Statement& statement = *statements_[number].model;
   const std::vector<std::size_t>& writers = statements_[number].flow->writers;
@@ -58,8 +58,8 @@ Movement CostModel::movement(std::size_t number, const StatementLoop& loop, Outs
     if (visits < 0) visits = visits_below(number, inside, range);
     return std::isinf(visits) ? all : all.share(std::min(1.0, visits / combinations(rest)));
   };
-  // Blocks that a fiber chooses do not lie one behind the other.
-  const double jumping = driven ? machine.stream_ahead / machine.stream[1] : 0;
+  // Of blocks that a fiber chooses, those lie one behind the other whose neighbour it chooses too.
+  const double jumping = (1 - visited_share) * machine.stream_ahead / machine.stream[1];
   Movement moved;
   for (std::size_t factor = 0; factor < writers.size(); ++factor) {
     // An intermediate is not stored over the loops that its writer and its reader share.
@@ -70,7 +70,7 @@ Movement CostModel::movement(std::size_t number, const StatementLoop& loop, Outs
     moved.stream_ns += read.stream_ns + jumping * read.ahead_ns;
     moved.gather_ns += read.gather_ns;
     moved.beside_ns += read.beside_ns;
-    moved.ahead_ns += driven ? 0 : read.ahead_ns;
+    moved.ahead_ns += visited_share * read.ahead_ns;
   }
   if (!leaves(number, range)) return moved;
   // Read, added to, written back; beyond the first cache the line that it replaces is written to the cache behind.
@@ -90,7 +90,7 @@ Movement CostModel::movement(std::size_t number, const StatementLoop& loop, Outs
   moved.gather_ns += 2 * written.gather_ns;
   moved.beside_ns += written.beside_ns;
   moved.update_ns += written.update_ns;
-  moved.ahead_ns += driven ? 0 : 2 * written.ahead_ns;
+  moved.ahead_ns += 2 * visited_share * written.ahead_ns;
   return moved;
 }
 

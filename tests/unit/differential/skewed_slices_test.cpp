@@ -39,6 +39,8 @@ std::vector<Product> products() {
           {"R(i,r,s) = T(i,j,k) * A(j,r) * B(k,s)", thirds},
           {"R(i) = T(i,j,k) * T(i,j,k) * A(j)", thirds},
           {"R(i,j) = T(i,j,k) * A(k)", thirds},
+          {"R(i,j,r) = T(i,j,k) * A(k,r)", {"sss:0,1,2", "dss:0,1,2"}},
+          {"R(i,j,r) = T(i,j) * A(j,r)", {"ss:0,1", "ds:0,1"}},
           {"R(i,r) = T(i,j,k,l) * A(j,r) * B(k,r) * C(l,r)", fourths},
           {"R(l,r) = T(i,j,k,l) * A(i,r) * B(j,r) * C(k,r)", fourths},
           {"R(i,r) = T(i,j,k,l,m) * A(j,r) * B(k,r) * C(l,r) * D(m,r)", fifths},
@@ -75,6 +77,18 @@ RandomNetwork drawn_network(Dice& dice) {
   });
 }
 
+/// The result with a row for each position of T's first two levels; others as weft chooses.
+PlanOptions options_for(const BuiltNetwork& built) {
+  PlanOptions options;
+  const Assignment& product = built.network.assignments.front();
+  if (product.result.indices.size() != 3 || product.terms.front().factors.size() != 2) return options;
+  const OperandFacts& walked = facts_of(built.facts, product.terms.front().factors.front().tensor);
+  Format rows = dense_format(3, walked.format.scalar);
+  std::copy_n(walked.format.levels.begin(), 2, rows.levels.begin());
+  options.result_formats["R"] = rows;
+  return options;
+}
+
 /// Parts that the nests of a kernel are cut into.
 std::uint64_t parts_of(const Pipeline& pipeline, const Plan& plan, const BuiltNetwork& built, const Way& way) {
   const auto kernel = pipeline.compile(built.network, plan, built.facts);
@@ -94,17 +108,22 @@ TEST_CASE("slices cut into parts, single entries among them, add up to what they
   const Pipeline pipeline = pipeline_with(false, false), checked = pipeline_with(true, false), strict = pipeline_with(false, true);
   const Runs drawn = runs(is_sanitized() ? 20 : 150);
   std::uint64_t cut = 0;
+  std::uint64_t rows_in_parts = 0;
   for_each_drawn(drawn, drawn_network, [&](const DrawnNetwork& one) {
-    const auto plan = pipeline.plan(one.built.network, one.built.facts, {});
+    const PlanOptions options = options_for(one.built);
+    const auto plan = pipeline.plan(one.built.network, one.built.facts, options);
     REQUIRE_MESSAGE(plan, plan.error().message);
-    const Plan with_threads = cut_for_threads(*plan, one.built, {});
+    const Plan with_threads = cut_for_threads(*plan, one.built, options);
+    const bool like = std::ranges::any_of(plan->schedule.tensors, [](const ScheduledTensor& tensor) { return tensor.like.has_value(); });
     const std::vector<Way> ways = {{1}, {2}, {4}, {1, true}, {3, true}};
     CHECK(defect_of_runs(one.seed % 4 == 0 ? checked : pipeline, with_threads, ways, one.built, one.judge) == "");
-    cut += parts_of(pipeline, with_threads, one.built, {4}) > 0 ? 1 : 0;
+    const bool in_parts = parts_of(pipeline, with_threads, one.built, {4}) > 0;
+    cut += in_parts ? 1 : 0;
+    rows_in_parts += in_parts && like && !options.result_formats.empty() ? 1 : 0;
     CHECK(parts_of(pipeline, with_threads, one.built, {1}) == 0);
     CHECK(parts_of(pipeline, with_threads, one.built, {1, true}) == parts_of(pipeline, with_threads, one.built, {4, true}));
     if (one.seed % 5 != 0) return;
-    PlanOptions in_order;
+    PlanOptions in_order = options;
     in_order.strict_fp = true;
     const auto ordered = strict.plan(one.built.network, one.built.facts, in_order);
     REQUIRE_MESSAGE(ordered, ordered.error().message);
@@ -112,7 +131,7 @@ TEST_CASE("slices cut into parts, single entries among them, add up to what they
     CHECK(defect_of_runs(strict, whole, {{1}, {4}}, one.built, one.judge) == "");
     CHECK(parts_of(strict, whole, one.built, {4}) == 0);
   });
-  MESSAGE(cut << " networks with slices in parts");
+  MESSAGE(cut << " networks with slices in parts, " << rows_in_parts << " of them with rows at leading levels");
   if (drawn.count >= 30) CHECK(cut > drawn.count / 6);  // twelve draws of 30 had 10 to 21
 }
 

@@ -214,6 +214,34 @@ TEST_CASE("private copies are cut anywhere, a result at the positions of the ten
   CHECK(cut_of(like) == SliceCut{1, false, false, {}});
 }
 
+TEST_CASE("a result at the leading levels of the tensor is cut within these") {
+  const std::string rows = R"(program Y
+  index  i, j, k, r
+  input  T : f64 {dense, compressed<32,32>, compressed<32,32>}  access T[i,j,k]
+  input  U : f64 {dense, dense}                                 access U[k,r]
+  output Y : f64 {dense, compressed<32,32>, dense}              access Y[i,j,r]
+  fact   like(Y, T)
+  for i: locate T, insert Y @parallel(Y: owner)
+    for j: drive T, insert Y
+      for k: drive T, locate U
+        for r: locate U, insert Y @vector
+          Y += T * U
+)";
+  CHECK(cut_of(rows) == SliceCut{1, false, false, {}});
+  // Parts of a slice would write the one row that it has.
+  CHECK(!cut_of(R"(program Y
+  index  i, j, r
+  input  T : f64 {compressed<32,32>, compressed<32,32>}  access T[i,j]
+  input  U : f64 {dense, dense}                          access U[j,r]
+  output Y : f64 {compressed<32,32>, dense}              access Y[i,r]
+  fact   like(Y, T)
+  for i: drive T, insert Y @parallel(Y: owner)
+    for j: drive T, locate U
+      for r: locate U, insert Y @vector
+        Y += T * U
+)"));
+}
+
 TEST_CASE("private copies are cut within what is summed before it is multiplied") {
   CHECK(cut_of(R"(program s
   index  i, j, k

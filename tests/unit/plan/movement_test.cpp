@@ -37,11 +37,13 @@ struct Made : Modelled {
     return mispredicts({statement, statement}, bound, index);
   }
   /// On a machine with another constant.
-  Made with(double Machine::* constant, double value) const {
+  template <class Value>
+  Made with(Value Machine::* constant, const Value& value) const {
     Made other = *this;
     other.problem.options.machine.*constant = value;
     return other;
   }
+  Made with(double Machine::* constant, double value) const { return with<double>(constant, value); }
   IndexId id(char name) const {
     IndexId found = 0;
     while (problem.network.indices[found].name != std::string(1, name)) ++found;
@@ -156,13 +158,31 @@ TEST_CASE("a walk over a coordinate list enters one loop, and steps through its 
 }
 
 TEST_CASE("rows come from the cache that holds all that is gone over before they are needed again") {
+  // Most rows are there, and come ahead of the loop over k: how fast shows where that is slow.
   const auto row = [](std::uint64_t others) {
     const Made made(problem("T:ijk:sss:100000 B:jr C:kr -> ir", {{'i', 100}, {'j', others}, {'k', 100}, {'r', 32}}), flat_tree(3));
-    return made.ns(0, "i", 'j');
+    return made.with(&Machine::stream_ahead, 0.1).ns(0, "i", 'j');
   };
   // B of 15 KiB fits into the first cache with C of 25 KiB no more than B of 25 KiB does, but B of 5 KiB does.
   CHECK(row(60) > row(20));
   CHECK(row(100) > row(20));
+}
+
+TEST_CASE("of rows that a fiber chooses those come ahead whose neighbours it chooses too") {
+  // B of 512 rows comes from the second cache, as fast as it is asked for where most of its rows are.
+  const auto row = [](double entries) {
+    OwnedProblem given = problem("T:ij:ds:1000 B:jr -> ir", {{'i', 100}, {'j', 512}, {'r', 32}});
+    given.operands[0].statistics = Statistics({100, 512}, given.operands[0].format, entries);
+    const Made made(std::move(given), flat_tree(2));
+    return made.ns(0, "i", 'j') - made.with(&Machine::stream, {260, 1e9, 70, 18}).ns(0, "i", 'j');
+  };
+  CHECK(row(100 * 512) < 1e-9);
+  double before = row(100 * 500);
+  CHECK(before > 0);
+  for (const double entries : {100 * 250.0, 100 * 50.0, 100 * 5.0}) {
+    CHECK(row(entries) > before);
+    before = row(entries);
+  }
 }
 
 TEST_CASE("rows that a loop comes back to are fetched once where those that occur below it stay in a nearer cache") {
