@@ -269,6 +269,7 @@ class Generator {
   void where_in_chunk(std::uint64_t coordinate, bool cut, Emitter::Body body);
   void add_sums(const loop::For& each, std::span<const Scope> sums, const Scope& scope);
   bool rest_is_dense(std::span<const loop::Step> rest, std::span<const Driver> drivers, const Scope& scope) const;
+  bool skips_nothing(std::span<const loop::Step> rest, std::span<const Driver> drivers, const Scope& scope) const;
   bool always_strips(const loop::Block& statements) const;
   bool has_running_loop(const loop::Block& statements) const;
 

@@ -167,6 +167,7 @@ bool Generator::always_strips(const loop::Block& statements) const {
     for (const loop::Step& step : each->steps) {
       const loop::Access& access = program_.accesses[step.access];
       const std::vector<Level>& levels = program_.storages[access.storage].levels;
+      if (loop::pattern_of(program_, access.storage)) continue;
       if (std::ranges::none_of(levels, [](const Level& one) { return is_sparse(one.kind); })) continue;
       const auto place = std::ranges::find(access.indices, each->index);
       if (std::ranges::count(access.indices, each->index) != 1 ||
@@ -223,7 +224,7 @@ void Generator::dense_loop(const loop::For& each, std::span<const loop::Step> re
   llvm::Value* end = cut ? emit_->minimum(end_, extent) : extent;
   const std::shared_ptr<Batch> batch = begin_batch(each, scope);
   const bool outer = batch || has_running_loop(each.body);
-  const bool spends = outer && !(rest_is_dense(rest, {}, scope) && always_strips(each.body));
+  const bool spends = outer && !(skips_nothing(rest, {}, scope) && always_strips(each.body));
   const auto step = [&](llvm::Value* now, const Scope& outside) {
     Scope here = outside;
     take_coordinate(here, each.index, now);
@@ -273,7 +274,7 @@ void Generator::iterate(const loop::For& each, std::span<const Driver> drivers, 
   const std::shared_ptr<AdjacentSums> fibers = batch ? nullptr : begin_sums_of_fibers(each, scope);
   const bool outer = batch || has_running_loop(walked_body(each));
   const bool spends =
-      outer && !(drivers.size() == 1 && rest_is_dense(rest, drivers, scope) && always_strips(walked_body(each)));
+      outer && !(drivers.size() == 1 && skips_nothing(rest, drivers, scope) && always_strips(walked_body(each)));
   std::vector<Slot> positions;
   std::vector<llvm::Value*> ends;
   for (const Driver& driver : drivers) {
@@ -337,6 +338,15 @@ bool Generator::rest_is_dense(std::span<const loop::Step> rest, std::span<const 
     ++depths[step.access];
   }
   return true;
+}
+
+/// What has the positions of an operand is inserted wherever that has one.
+bool Generator::skips_nothing(std::span<const loop::Step> rest, std::span<const Driver> drivers, const Scope& scope) const {
+  std::vector<loop::Step> others;
+  std::ranges::copy_if(rest, std::back_inserter(others), [&](const loop::Step& step) {
+    return !loop::pattern_of(program_, program_.accesses[step.access].storage);
+  });
+  return rest_is_dense(others, drivers, scope);
 }
 
 void Generator::step_one_driver(const loop::For& each, const Driver& driver, llvm::Value* position,
