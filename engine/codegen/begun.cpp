@@ -65,7 +65,7 @@ bool stores_each_entry(const loop::Program& program, const loop::Block& block, l
   std::size_t walked = 0;
   for (const loop::Step& step : each->steps) {
     const loop::Access& access = program.accesses[step.access];
-    const bool dense = is_dense(next_level(program, step.access, depths));
+    const bool dense = !loop::may_miss(program, access, depths[step.access]);
     const bool of_loop = access.indices[depths[step.access]++] == each->index;  // of B[j,i] below i the loop over j binds both levels
     if (access.storage == id && of_loop)
       ++written;
@@ -107,7 +107,7 @@ bool leaves_rows_out(const loop::Program& program) {
   const auto& root = std::get<loop::For>(program.body.front().node);
   Depths depths(program.accesses.size(), 0);
   return std::ranges::any_of(root.steps, [&](const loop::Step& step) {
-    const bool sparse = !is_dense(next_level(program, step.access, depths));
+    const bool sparse = loop::may_miss(program, program.accesses[step.access], depths[step.access]);
     ++depths[step.access];
     return sparse;
   });

@@ -194,8 +194,9 @@ void Generator::receive(llvm::Function& body) {
 
 /// Quotients of the coordinates that an extent has, and what is left of them below the modulus.
 llvm::Value* Generator::given_extent(const loop::IndexDefinition& definition) {
+  if (definition.is_sum()) return emit_->constant(definition.extent);
   llvm::IRBuilder<>& ir = emit_->ir();
-  llvm::Value* of = extents_[definition.of];
+  llvm::Value* of = extents_[definition.of.front().index];
   llvm::Value* divisor = emit_->constant(definition.part.divisor);
   llvm::Value* more = emit_->widen(ir.CreateICmpNE(ir.CreateURem(of, divisor), emit_->constant(0)));
   llvm::Value* quotients = emit_->add(ir.CreateUDiv(of, divisor), more);
@@ -207,10 +208,30 @@ void Generator::take_coordinate(Scope& scope, loop::IndexId index, llvm::Value* 
   scope.coordinates[index] = coordinate;
   llvm::IRBuilder<>& ir = emit_->ir();
   for (const loop::IndexDefinition& each : program_.definitions) {
-    if (each.of != index) continue;
-    llvm::Value* given = each.part.divisor == 1 ? coordinate : ir.CreateUDiv(coordinate, emit_->constant(each.part.divisor));
-    scope.coordinates[each.index] = each.part.modulus == 0 ? given : ir.CreateURem(given, emit_->constant(each.part.modulus));
+    const auto is_bound = [&](const loop::Summand& summand) { return scope.coordinates[summand.index] != nullptr; };
+    if (!each.is_given_by(index) || !std::ranges::all_of(each.of, is_bound)) continue;
+    llvm::Value* sum = each.is_sum() ? sum_of(each, scope) : coordinate;
+    llvm::Value* given = each.part.divisor == 1 ? sum : ir.CreateUDiv(sum, emit_->constant(each.part.divisor));
+    if (each.part.modulus != 0) given = ir.CreateURem(given, emit_->constant(each.part.modulus));
+    if (each.is_sum() && !each.part.is_whole())  // no part of a sum below 0 is a coordinate
+      given = ir.CreateSelect(ir.CreateICmpSLT(sum, emit_->constant(0)), emit_->constant(~std::uint64_t{0}), given);
+    scope.coordinates[each.index] = given;
   }
+}
+
+/// The sum that an index is, or is a part of, in 64 bits: one below 0 is beyond every extent.
+llvm::Value* Generator::sum_of(const loop::IndexDefinition& definition, const Scope& scope) {
+  llvm::Value* sum = emit_->constant(static_cast<std::uint64_t>(definition.offset));
+  for (const loop::Summand& summand : definition.of) {
+    llvm::Value* coordinate = scope.coordinates[summand.index];
+    if (summand.factor == 1)
+      sum = emit_->add(sum, coordinate);
+    else if (summand.factor == -1)
+      sum = emit_->sub(sum, coordinate);
+    else
+      sum = emit_->add(sum, emit_->mul(coordinate, emit_->constant(static_cast<std::uint64_t>(summand.factor))));
+  }
+  return sum;
 }
 
 /// The frame has no array sizes, but the stored positions tell them from the root down.

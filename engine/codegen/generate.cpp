@@ -234,6 +234,28 @@ void Generator::bind(std::span<const loop::Step> steps, const Scope& scope, std:
   const StorageCode& storage = storage_of(access);
   const Cursor& cursor = scope.cursors[access];
   llvm::Value* coordinate = scope.coordinates[program_.accesses[access].indices[cursor.bound]];
+  if (loop::is_at_sum(program_, program_.accesses[access], cursor.bound) && !finds_itself_beyond(step, storage, cursor.bound)) {
+    llvm::Value* within = emit_->ir().CreateICmpULT(coordinate, storage.levels[cursor.bound].extent);
+    emit_->if_then(within, [&] { bind_within(steps, scope, fingers, body, then); });
+    return;
+  }
+  bind_within(steps, scope, fingers, body, then);
+}
+
+/// Whether a search for a coordinate out of range finds nothing by itself, and harms none that comes later.
+bool Generator::finds_itself_beyond(const loop::Step& step, const StorageCode& storage, std::uint32_t level) {
+  const LevelKind kind = storage.level(level).kind;
+  return is_sparse(kind) && !has_gaps(kind) && !storage.levels[level].full && step.algorithm != loop::Algorithm::gallop;
+}
+
+/// The same where the coordinate of the first step is in range.
+void Generator::bind_within(std::span<const loop::Step> steps, const Scope& scope, std::span<const Finger> fingers,
+                            const loop::Block* body, Then then) {
+  const loop::Step& step = steps.front();
+  const loop::AccessId access = step.access;
+  const StorageCode& storage = storage_of(access);
+  const Cursor& cursor = scope.cursors[access];
+  llvm::Value* coordinate = scope.coordinates[program_.accesses[access].indices[cursor.bound]];
   const auto go_on = [&](const Scope& inner) { bind(steps.subspan(1), inner, fingers, body, then); };
   const auto go_on_at = [&](const Cursor& found) {
     Scope inner = scope;

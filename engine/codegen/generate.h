@@ -68,6 +68,7 @@ class Generator {
   void describe(LevelCode& code, loop::StorageId storage, std::uint32_t level) const;
   void receive(llvm::Function& body);
   llvm::Value* given_extent(const loop::IndexDefinition& definition);
+  llvm::Value* sum_of(const loop::IndexDefinition& definition, const Scope& scope);
   void take_coordinate(Scope& scope, loop::IndexId index, llvm::Value* coordinate);
   void count_positions();
 
@@ -110,6 +111,9 @@ class Generator {
   /// `body`: what `then` writes; null if that is more than one block.
   void bind(std::span<const loop::Step> steps, const Scope& scope, std::span<const Finger> fingers,
             const loop::Block* body, Then then);
+  static bool finds_itself_beyond(const loop::Step& step, const StorageCode& storage, std::uint32_t level);
+  void bind_within(std::span<const loop::Step> steps, const Scope& scope, std::span<const Finger> fingers,
+                   const loop::Block* body, Then then);
   Cursor cursor_like(loop::StorageId pattern, loop::AccessId access, llvm::Value* coordinate, const Scope& scope);
   /// Loads the inputs that `block` multiplies and whose last level has just been bound.
   void load_values(const loop::Block& block, Scope& scope);

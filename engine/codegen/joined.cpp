@@ -26,7 +26,7 @@ bool is_adjacent_or_independent(const Program& program, const JoinedLoops& loops
     steps += static_cast<std::size_t>(std::ranges::count(each->steps, access, &loop::Step::access));
   std::size_t joined = 0;
   for (std::size_t level = levels.size() - steps; level < levels.size(); ++level) {
-    if (is_sparse(levels[level].kind)) return false;
+    if (loop::may_miss(program, program.accesses[access], level)) return false;
     if (is_joined_index(loops, indices[level])) ++joined;
   }
   if (joined == 0) return true;

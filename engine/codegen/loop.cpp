@@ -48,7 +48,7 @@ void Generator::loop(const loop::For& each, const Scope& scope, bool cut) {
   Depths depths = scope.depths();
   for (const loop::Step& step : each.steps) {
     const loop::Access& access = program_.accesses[step.access];
-    const bool known = loop::loop_index(program_, access.indices[depths[step.access]]) != each.index;
+    const bool known = !loop::is_of_loop(program_, access.indices[depths[step.access]], each.index);
     const bool first = std::ranges::find(inside, step.access, &loop::Step::access) == inside.end();
     (known && first ? before : inside).push_back(step);
     ++depths[step.access];
@@ -168,7 +168,9 @@ bool Generator::always_strips(const loop::Block& statements) const {
       const loop::Access& access = program_.accesses[step.access];
       const std::vector<Level>& levels = program_.storages[access.storage].levels;
       if (loop::pattern_of(program_, access.storage)) continue;
-      if (std::ranges::none_of(levels, [](const Level& one) { return is_sparse(one.kind); })) continue;
+      bool misses = false;
+      for (std::size_t level = 0; level < levels.size(); ++level) misses = misses || loop::may_miss(program_, access, level);
+      if (!misses) continue;
       const auto place = std::ranges::find(access.indices, each->index);
       if (std::ranges::count(access.indices, each->index) != 1 ||
           std::ranges::count(each->steps, step.access, &loop::Step::access) != 1)
@@ -334,7 +336,7 @@ bool Generator::rest_is_dense(std::span<const loop::Step> rest, std::span<const 
   Depths depths = scope.depths();
   for (const Driver& driver : drivers) ++depths[driver.access];
   for (const loop::Step& step : rest) {
-    if (is_sparse(next_level(program_, step.access, depths).kind)) return false;
+    if (loop::may_miss(program_, program_.accesses[step.access], depths[step.access])) return false;
     ++depths[step.access];
   }
   return true;

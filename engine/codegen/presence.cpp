@@ -26,12 +26,17 @@ const loop::Storage& storage_of(const Program& program, loop::AccessId access) {
   return program.storages[program.accesses[access].storage];
 }
 
+bool any_may_miss(const Program& program, const loop::Access& access) {
+  for (std::size_t level = 0; level < access.indices.size(); ++level)
+    if (loop::may_miss(program, access, level)) return true;
+  return false;
+}
+
 /// Which levels the steps of one loop bind: of an access, those of the loop's index and the late ones before and after.
 bool filters_nothing(const Program& program, const std::vector<Step>& steps) {
   return std::ranges::all_of(steps, [&](const Step& step) {
     if (step.use == Use::insert || step.use == Use::append) return true;
-    const std::vector<Level>& levels = storage_of(program, step.access).levels;
-    return std::ranges::none_of(levels, [](const Level& level) { return is_sparse(level.kind); });
+    return !any_may_miss(program, program.accesses[step.access]);
   });
 }
 
@@ -43,8 +48,7 @@ bool certainly_runs(const Program& program, const For& each) {
     if (step.use == Use::insert || step.use == Use::append) continue;
     const loop::Access& access = program.accesses[step.access];
     const std::vector<Level>& levels = program.storages[access.storage].levels;
-    const bool sparse = std::ranges::any_of(levels, [](const Level& level) { return is_sparse(level.kind); });
-    if (!sparse) continue;
+    if (!any_may_miss(program, access)) continue;
     // Which of its levels the step binds is told by the index, if no other level has it.
     const auto place = std::ranges::find(access.indices, each.index);
     if (std::ranges::count(access.indices, each.index) != 1 ||

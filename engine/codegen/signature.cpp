@@ -147,7 +147,7 @@ Signature signature(const loop::Program& program) {
     result.words.push_back({Word::Kind::elements, id, 0, 0});
   }
   for (loop::IndexId index = 0; index < program.indices.size(); ++index)
-    if (!known_extent(program, index) && loop::loop_index(program, index) == index)
+    if (!known_extent(program, index) && loop::definition_of(program, index) == nullptr)
       result.words.push_back({Word::Kind::extent, 0, 0, index});
   for (const BegunOutput& output : begun_outputs(program))
     if (result.begun.size() < 64) result.begun.push_back(output.storage);

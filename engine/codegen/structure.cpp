@@ -162,7 +162,7 @@ bool steps_may_skip(const Program& program, const std::vector<Step>& steps, Dept
   for (const Step& step : steps) {
     const bool sparse = is_sparse(next_level(program, step.access, depths).kind);
     if (step.use == Use::drive && sparse) ++sparse_drivers;
-    if (step.use == Use::locate && sparse) skips = true;
+    if (step.use == Use::locate && loop::may_miss(program, program.accesses[step.access], depths[step.access])) skips = true;
     ++depths[step.access];
   }
   return skips || sparse_drivers > 1;
@@ -188,8 +188,10 @@ std::optional<std::uint64_t> known_extent(const Program& program, loop::IndexId 
   for (const loop::Fact& fact : program.facts)
     if (const auto* extent = std::get_if<loop::ExtentFact>(&fact); extent && extent->index == index)
       return extent->extent;
-  if (const loop::IndexDefinition* const definition = loop::definition_of(program, index))
-    if (const auto extent = known_extent(program, definition->of)) return definition->part.extent(*extent);
+  const loop::IndexDefinition* const definition = loop::definition_of(program, index);
+  if (definition != nullptr && definition->is_sum()) return definition->extent;
+  if (definition != nullptr)
+    if (const auto extent = known_extent(program, definition->of.front().index)) return definition->part.extent(*extent);
   return std::nullopt;
 }
 
@@ -241,7 +243,7 @@ bool is_vector_loop(const Program& program, const For& each) {
       return false;
     const std::vector<Level>& levels = program.storages[program.accesses[step.access].storage].levels;
     for (std::uint32_t level = first_level(program, each, step.access); level < levels.size(); ++level)
-      if (is_sparse(levels[level].kind)) return false;
+      if (loop::may_miss(program, program.accesses[step.access], level)) return false;
   }
   const auto flagged = [&](const Statement& statement) {
     return flagged_factors(program, std::get<Accumulate>(statement.node));
@@ -280,7 +282,7 @@ bool is_adjacent_loop(const Program& program, const For& each) {
     }
     if (step.use == Use::append || (storage.role == loop::Role::workspace && in_registers(program, access.storage))) return false;
     for (std::uint32_t level = first_level(program, each, step.access); level < storage.levels.size(); ++level)
-      if (is_sparse(storage.levels[level].kind)) return false;
+      if (loop::may_miss(program, access, level)) return false;
   }
   if (drivers != 1) return false;
   const BlockUses found = uses(each.body);
@@ -342,6 +344,8 @@ std::uint64_t parts_of(const Program& program, const For& each) {
   for (const Step& step : each.steps) {
     const loop::Access& access = program.accesses[step.access];
     const std::vector<Level>& levels = program.storages[access.storage].levels;
+    for (std::uint32_t level = 0; level < levels.size(); ++level)
+      if (loop::is_at_sum(program, access, level)) return never;
     auto first = static_cast<std::uint32_t>(std::ranges::find(access.indices, each.index) - access.indices.begin());
     if (one_entry && step.use == Use::drive) ++first;
     for (std::uint32_t level = first; level < levels.size(); ++level) {
@@ -404,6 +408,8 @@ const With* with_of(const Block& block, loop::StorageId workspace) {
 bool binds_sparse_level(const Program& program, const For& each) {
   return std::ranges::any_of(each.steps, [&](const Step& step) {
     const loop::Access& access = program.accesses[step.access];
+    for (std::size_t at = 0; at < access.indices.size(); ++at)
+      if (loop::is_at_sum(program, access, at)) return true;
     const auto level = std::ranges::find(access.indices, each.index);
     return level != access.indices.end() &&
            is_sparse(program.storages[access.storage].levels[static_cast<std::size_t>(level - access.indices.begin())].kind);

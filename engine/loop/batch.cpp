@@ -103,6 +103,10 @@ Expected<void> check_steps(const Program& program, const BatchedProduct& product
           step.access == product.sum->target || std::ranges::find(product.sum->factors, step.access) != product.sum->factors.end();
       const std::vector<Level>& levels = program.storages[program.accesses[step.access].storage].levels;
       const auto first = levels.end() - static_cast<std::ptrdiff_t>(steps_on(nest, step.access));
+      for (auto level = static_cast<std::size_t>(first - levels.begin()); level < levels.size(); ++level)
+        if (is_at_sum(program, program.accesses[step.access], level))
+          return input_error(fmt::format("loop {}: {}: it is at a sum, which may be out of range", program.indices[each->index],
+                                         print(program, step)));
       if (has_given(program, program.accesses[step.access], each->index))
         return input_error(fmt::format("loop {}: {}: it is at what {} gives", program.indices[each->index], print(program, step),
                                        program.indices[each->index]));

@@ -194,7 +194,8 @@ Canonical canonical(const Program& program) {
     for (IndexId& index : access.indices) renaming.index(index);
   for (IndexDefinition& definition : result.program.definitions) {
     renaming.index(definition.index);
-    renaming.index(definition.of);
+    for (Summand& summand : definition.of) renaming.index(summand.index);
+    std::ranges::sort(definition.of);
   }
   std::ranges::sort(result.program.definitions, {}, &IndexDefinition::index);
   for (Fact& fact : result.program.facts)

@@ -94,7 +94,9 @@ std::span<const IndexId> free_indices(const Program& program, AccessId access, s
 
 bool is_dense_inside(const Program& program, AccessId access, std::span<const std::uint32_t> bound) {
   const std::vector<Level>& levels = program.storages[program.accesses[access].storage].levels;
-  return std::ranges::all_of(std::span(levels).subspan(bound[access]), [](const Level& level) { return is_dense(level); });
+  for (std::size_t level = bound[access]; level < levels.size(); ++level)
+    if (!is_dense(levels[level]) || is_at_sum(program, program.accesses[access], level)) return false;
+  return true;
 }
 
 /// An operand, or a workspace that is all there.

@@ -6,12 +6,18 @@
 
 #include "engine/loop/products.h"
 #include "engine/loop/rules.h"
+#include "engine/network/index_sum.h"
 
 namespace weft::loop {
 namespace {
 
 std::string name_of(const Program& program, const Symbol& symbol) {
-  return program.indices[symbol.index] + std::string(symbol.copy, '\'') + symbol.part.text();
+  const auto name = [&](IndexId index, std::uint32_t copy) { return program.indices[index] + std::string(copy, '\''); };
+  std::vector<std::pair<std::string, std::int64_t>> summands{{name(symbol.index, symbol.copy), symbol.factor}};
+  for (const Symbol::Other& other : symbol.others) summands.emplace_back(name(other.index, other.copy), other.factor);
+  const std::string sum = sum_text(summands, symbol.offset, false);
+  const bool grouped = !symbol.part.is_whole() && (symbol.factor != 1 || !symbol.others.empty() || symbol.offset != 0);
+  return (grouped ? "(" + sum + ")" : sum) + symbol.part.text();
 }
 
 std::vector<std::string> names_of(const Program& program, const std::vector<Symbol>& symbols) {

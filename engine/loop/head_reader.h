@@ -98,17 +98,47 @@ class HeadReader : protected TokenReader {
     } while (accept(","));
   }
 
-  /// "j / 4", "j % 4", "j / 2 % 2", behind "J = ".
+  /// "j / 4", "j % 4", "j / 2 % 2", "j - i + 3 below 7", "(j - i) / 2 below 4", behind "J = ".
   void definition(IndexId defined) {
     IndexDefinition definition{defined};
+    const bool grouped = accept("(");
+    do {
+      summand(definition);
+    } while (!failed() && (at("+") || at("-")));
+    if (grouped) expect(")");
+    if (grouped || !definition.is_sum()) {
+      if (!failed() && !at("/") && !at("%") && !definition.is_sum()) error("expected \"/\" or \"%\", and a number");
+      if (accept("/")) definition.part.divisor = positive();
+      if (accept("%")) definition.part.modulus = positive();
+    }
+    if (definition.is_sum()) {
+      keyword("below");
+      definition.extent = number();
+    }
+    program_.definitions.push_back(definition);
+  }
+  /// "j", "+ j", "- 3*j", "+ 4".
+  void summand(IndexDefinition& definition) {
+    const bool negative = accept("-");
+    if (!negative) accept("+");
+    const auto signed_number = [&](std::uint64_t size) {
+      return negative ? -static_cast<std::int64_t>(size) : static_cast<std::int64_t>(size);
+    };
+    constexpr std::uint64_t largest = std::uint64_t{1} << 62;
+    std::uint64_t factor = 1;
+    if (!failed() && token().kind == TokenKind::number) {
+      factor = number(largest);
+      if (!accept("*")) {
+        definition.offset = signed_number(factor);
+        if (at("+") || at("-")) error("a number ends the sum");
+        return;
+      }
+    }
     const Token where = failed() ? Token{} : token();
     const std::string text = name("an index");
-    definition.of = static_cast<IndexId>(find(program_.indices, text, itself));
-    if (!failed() && definition.of >= defined) error_at_token(where, ErrorKind::input, "index " + text + " is not listed before this one");
-    if (!failed() && !at("/") && !at("%")) error("expected \"/\" or \"%\", and a number");
-    if (accept("/")) definition.part.divisor = positive();
-    if (accept("%")) definition.part.modulus = positive();
-    program_.definitions.push_back(definition);
+    const auto index = static_cast<IndexId>(find(program_.indices, text, itself));
+    if (!failed() && index >= definition.index) error_at_token(where, ErrorKind::input, "index " + text + " is not listed before this one");
+    definition.of.push_back({index, signed_number(factor)});
   }
   std::uint64_t positive() {
     if (at("0")) error("expected a number of at least 1");

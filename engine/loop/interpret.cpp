@@ -8,6 +8,7 @@
 #include "runtime/dense_levels.h"
 #include "runtime/level_traits.h"
 #include "runtime/scalar_traits.h"
+#include "runtime/wide.h"
 
 namespace weft::loop {
 namespace {
@@ -69,9 +70,16 @@ class Interpreter {
     for (std::uint64_t c = 0; c < extents_[loop.index]; ++c) {
       coordinates_[loop.index] = c;
       for (const IndexDefinition& each : program_.definitions)
-        if (each.of == loop.index) coordinates_[each.index] = each.part.coordinate(c);
+        if (each.is_given_by(loop.index)) coordinates_[each.index] = given_coordinate(each);
       if (run_filtered(loop.steps, loop.body)) ++iterations_[&loop];
     }
+  }
+
+  /// Of the loops entered; of a sum below 0 none that there is.
+  std::uint64_t given_coordinate(const IndexDefinition& definition) const {
+    Wide sum = definition.offset;
+    for (const Summand& summand : definition.of) sum += Wide{summand.factor} * Wide{coordinates_[summand.index]};
+    return sum < 0 ? ~std::uint64_t{0} : definition.part.coordinate(static_cast<std::uint64_t>(sum));
   }
 
   void run_statement(const Bind& bind) { run_filtered(bind.steps, bind.body); }
@@ -122,6 +130,8 @@ class Interpreter {
     const StorageId storage = program_.accesses[access].storage;
     const Storage& type = program_.storages[storage];
     std::vector<std::uint64_t> prefix = key(access);
+    for (std::size_t level = 0; level < prefix.size(); ++level)
+      if (prefix[level] >= extents_[program_.accesses[access].indices[level]]) return false;
     while (type.role == Role::input && !prefix.empty() && is_dense(type.levels[prefix.size() - 1].kind))
       prefix.pop_back();
     if (prefix.empty() && type.role == Role::input) return true;
@@ -146,7 +156,7 @@ class Interpreter {
   Expected<void> read_extents() {
     for (IndexId id = 0; id < program_.indices.size(); ++id) {
       if (const IndexDefinition* const definition = definition_of(program_, id)) {
-        extents_[id] = definition->part.extent(extents_[definition->of]);  // listed before
+        extents_[id] = given_extent(*definition, definition->is_sum() ? 0 : extents_[definition->of.front().index]);  // listed before
         continue;
       }
       const auto given = values_.extents.find(program_.indices[id]);

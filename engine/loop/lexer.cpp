@@ -9,7 +9,7 @@ namespace weft::loop {
 namespace {
 
 constexpr std::string_view loop_symbols[] = {"+=", "-=", "<=", ":", ",", "[", "]", "{", "}", "<",
-                                             ">",  "(",  ")",  "*", "@", "=", "|", "/", "%"};
+                                             ">",  "(",  ")",  "*", "@", "=", "|", "/", "%", "+", "-"};
 constexpr text::Lexicon loop_language{Dots::inner, text::Numbers::integers, loop_symbols};
 
 }  // namespace

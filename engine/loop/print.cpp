@@ -9,6 +9,7 @@
 #include "engine/loop/text_order.h"
 #include "engine/loop/walk.h"
 #include "engine/loop/words.h"
+#include "engine/network/index_sum.h"
 #include "runtime/level_traits.h"
 
 namespace weft::loop {
@@ -75,14 +76,19 @@ class Printer {
     return id < program_.accesses.size() ? program_.accesses[id].name : fmt::format("?{}", id);
   }
 
-  /// "i, j, J = j / 4".
+  /// "i, j, J = j / 4, d = j - i + 3 below 7".
   std::string indices() const {
     std::vector<std::string> listed = program_.indices;
     for (const IndexDefinition& each : program_.definitions) {
       if (each.index >= listed.size()) continue;
-      listed[each.index] += fmt::format(" = {}", index_name(each.of));
-      if (each.part.divisor != 1 || each.part.modulus == 0) listed[each.index] += fmt::format(" / {}", each.part.divisor);
+      std::vector<std::pair<std::string, std::int64_t>> summands;
+      for (const Summand& summand : each.of) summands.emplace_back(index_name(summand.index), summand.factor);
+      const bool divided = each.part.divisor != 1 || (!each.is_sum() && each.part.modulus == 0);
+      const bool grouped = each.is_sum() && !each.part.is_whole();
+      listed[each.index] += fmt::format(" = {}{}{}", grouped ? "(" : "", sum_text(summands, each.offset, true), grouped ? ")" : "");
+      if (divided) listed[each.index] += fmt::format(" / {}", each.part.divisor);
       if (each.part.modulus != 0) listed[each.index] += fmt::format(" % {}", each.part.modulus);
+      if (each.is_sum()) listed[each.index] += fmt::format(" below {}", each.extent);
     }
     return fmt::format("{}", fmt::join(listed, ", "));
   }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <map>
 #include <optional>
 
@@ -109,7 +110,7 @@ class Expansion {
       for (std::size_t level = 0; level < bound.size(); ++level) {
         const Step& step = bound[level].step;
         if (step.use != Use::drive && step.use != Use::locate) continue;
-        if (leaves_out(program_, program_.accesses[access].storage, level))
+        if (leaves_out(program_, program_.accesses[access], level))
           product.filters.push_back({expanded(access, level + 1, environment), step});
       }
     }
@@ -120,9 +121,18 @@ class Expansion {
     ExpandedAccess result{access.storage, {}};
     for (std::size_t level = 0; level < levels; ++level) {
       const IndexDefinition* const definition = definition_of(program_, access.indices[level]);
-      Symbol symbol = environment.at(definition == nullptr ? access.indices[level] : definition->of);
-      if (definition != nullptr) symbol.part = definition->part;
-      result.symbols.push_back(symbol);
+      Symbol symbol = environment.at(definition == nullptr ? access.indices[level] : definition->of.front().index);
+      if (definition != nullptr) {
+        symbol.part = definition->part;
+        symbol.factor = definition->of.front().factor;
+        symbol.offset = definition->offset;
+        symbol.extent = definition->extent;
+        for (const Summand& other : std::span(definition->of).subspan(1)) {
+          const Symbol& loop = environment.at(other.index);
+          symbol.others.push_back({loop.index, loop.copy, other.factor});
+        }
+      }
+      result.symbols.push_back(std::move(symbol));
     }
     return result;
   }
@@ -135,8 +145,10 @@ class Expansion {
 
 }  // namespace
 
-bool leaves_out(const Program& program, StorageId storage, std::size_t level) {
+bool leaves_out(const Program& program, const Access& access, std::size_t level) {
+  const StorageId storage = access.storage;
   const Storage& type = program.storages[storage];
+  if (is_at_sum(program, access, level)) return true;
   if (type.role == Role::input && is_dense(type.levels[level].kind)) return false;
   return std::ranges::none_of(program.facts, [&](const Fact& fact) {
     const FullFact* full = std::get_if<FullFact>(&fact);

@@ -1,6 +1,8 @@
 // What an output is the sum of: products of inputs, every workspace replaced by the products accumulated into it.
 #pragma once
 
+#include <algorithm>
+#include <compare>
 #include <cstdint>
 #include <set>
 #include <vector>
@@ -11,15 +13,28 @@
 namespace weft::loop {
 
 /// An index of an expanded product: a loop's index, or a copy of it where a workspace is substituted next to a product
-/// that already has that index (x[] += T[k] squared is a sum over k and k'). Where an index is given by that one, what is
-/// done to it.
+/// that already has that index (x[] += T[k] squared is a sum over k and k'). Where an index is given by that one and others, what is
+/// done to them.
 struct Symbol {
+  struct Other {
+    IndexId index = 0;
+    std::uint32_t copy = 0;
+    std::int64_t factor = 1;
+    auto operator<=>(const Other&) const = default;
+  };
   IndexId index = 0;
   std::uint32_t copy = 0;
   IndexPart part = {};
+  std::int64_t factor = 1;
+  std::vector<Other> others = {};  ///< of a sum, beside the first index
+  std::int64_t offset = 0;
+  std::uint64_t extent = 0;  ///< of a sum
   auto operator<=>(const Symbol&) const = default;
-  /// The symbol of the loop that binds it.
-  Symbol of_loop() const { return {index, copy}; }
+  /// Whether it is of a symbol that a loop binds.
+  bool is_of(const Symbol& loop) const {
+    const auto is_it = [&](const Other& other) { return other.index == loop.index && other.copy == loop.copy; };
+    return (index == loop.index && copy == loop.copy) || std::ranges::any_of(others, is_it);
+  }
 };
 
 /// A storage with the symbols of its first levels: of all levels for a factor.
@@ -46,9 +61,9 @@ struct ExpandedProduct {
   std::vector<std::uint32_t> coefficients;
 };
 
-/// Whether a drive or locate step on a level of a storage leaves out coordinates, by what is stored there alone: not on
-/// a dense level of an input, nor where a fact says that the level is full.
-bool leaves_out(const Program& program, StorageId storage, std::size_t level);
+/// Whether a drive or locate step on a level of an access leaves out coordinates, by what is stored there alone: not on
+/// a dense level of an input, nor where a fact says that the level is full, but at a sum, which may be out of range.
+bool leaves_out(const Program& program, const Access& access, std::size_t level);
 
 /// The products of every output, in text order; `all` are the Program's accumulates and outlive the result. The Program
 /// satisfies binding, completeness and life cycle. Unsupported: a workspace written on its diagonal and read elsewhere.

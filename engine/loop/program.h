@@ -23,13 +23,27 @@ using IndexId = std::uint32_t;    ///< position in Program::indices
 using StorageId = std::uint32_t;  ///< position in Program::storages
 using AccessId = std::uint32_t;   ///< position in Program::accesses
 
-/// J = j / 4: the index is a part of another, is bound where that is, and has as many coordinates as come of those of `of`. Levels of
-/// inputs are located at it; no loop goes over it.
+/// factor * index, of an index with loops.
+struct Summand {
+  IndexId index = 0;
+  std::int64_t factor = 1;
+  auto operator<=>(const Summand&) const = default;
+};
+
+/// An index that others give: J = j / 4 and d = j - i + 3 are parts of affine sums of indices with loops, bound where the last of these
+/// is. Levels of inputs are located at them; no loop goes over them. A part of one index has as many coordinates as come of those of that;
+/// a sum those below its extent: at other values, which stay within 64 bits, there is no entry.
 struct IndexDefinition {
   IndexId index = 0;
-  IndexId of = 0;  ///< an index with loops
+  std::vector<Summand> of = {};
+  std::int64_t offset = 0;
   IndexPart part = {};
+  std::uint64_t extent = 0;  ///< of a sum
   bool operator==(const IndexDefinition&) const = default;
+
+  /// And no part of one index.
+  bool is_sum() const { return of.size() != 1 || of.front().factor != 1 || offset != 0; }
+  bool is_given_by(IndexId loop) const;
 };
 
 enum class Role : std::uint8_t { input, output, workspace };
@@ -226,8 +240,14 @@ std::optional<StorageId> pattern_of(const Program& program, StorageId output);
 
 /// How an index is given by another; nullptr: it has loops of its own.
 const IndexDefinition* definition_of(const Program& program, IndexId index);
-/// The index whose loop binds this one: itself, or the one that it is defined by.
-IndexId loop_index(const Program& program, IndexId index);
+/// Whether an index is that of a loop, or defined by it and maybe others.
+bool is_of_loop(const Program& program, IndexId index, IndexId loop);
+/// The coordinates of an index that is given, by the extent of what it is a part of; of a sum its own.
+std::uint64_t given_extent(const IndexDefinition& definition, std::uint64_t of_index);
+/// Whether a level is located at a sum of indices, which may be out of range.
+bool is_at_sum(const Program& program, const Access& access, std::size_t level);
+/// Whether a drive or locate step on a level may find nothing: where coordinates are stored, or at a sum.
+bool may_miss(const Program& program, const Access& access, std::size_t level);
 
 /// Whether the access has an index that this one gives.
 bool has_given(const Program& program, const Access& access, IndexId by);

@@ -67,6 +67,16 @@ Expected<void> check_access(const Program& program, AccessId access) {
   return input_error(fmt::format("binding: access number {}, there are {}", access, program.accesses.size()));
 }
 
+/// Whether an index, or all that give it, are bound on the path or by the loop.
+bool is_bound(const Program& program, const Path& path, const For* loop, IndexId index) {
+  const auto bound = [&](IndexId each) {
+    return (loop != nullptr && each == loop->index) || path.depth_of_loop(each) < path.enclosing.size();
+  };
+  const IndexDefinition* const definition = definition_of(program, index);
+  if (definition == nullptr) return bound(index);
+  return std::ranges::all_of(definition->of, [&](const Summand& summand) { return bound(summand.index); });
+}
+
 /// `loop`: the For the steps stand in, nullptr for a Bind.
 Expected<void> check_steps(const Program& program, const Path& path, const For* loop, const std::vector<Step>& steps) {
   const std::string place = loop == nullptr
@@ -83,8 +93,7 @@ Expected<void> check_steps(const Program& program, const Path& path, const For* 
     const std::string what = fmt::format("{}: {}: level {} of {} has index {}", place, print(program, step), level,
                                          print(program, access), program.indices[access.indices[level]]);
     const bool own = loop != nullptr && access.indices[level] == loop->index;
-    const bool given = loop != nullptr && loop_index(program, access.indices[level]) == loop->index;
-    if (!given && path.depth_of_loop(access.indices[level]) == path.enclosing.size())
+    if (!is_bound(program, path, loop, access.indices[level]))
       return input_error(fmt::format("binding: {}, which no loop around has bound yet", what));
     if (!own && step.use != Use::locate && step.use != Use::insert)
       return input_error(fmt::format("binding: {}, bound outside: such a late step can only locate or insert", what));

@@ -9,9 +9,9 @@
 namespace weft::loop {
 namespace {
 
-bool has_symbol(const ExpandedProduct& product, Symbol symbol) {
+bool has_symbol(const ExpandedProduct& product, const Symbol& symbol) {
   const auto has = [&](const std::vector<Symbol>& symbols) {
-    return std::ranges::find(symbols, symbol, &Symbol::of_loop) != symbols.end();
+    return std::ranges::any_of(symbols, [&](const Symbol& one) { return one.is_of(symbol); });
   };
   return has(product.target) || std::ranges::any_of(product.factors, has, &ExpandedAccess::symbols);
 }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "engine/loop/print.h"
 #include "engine/loop/rules.h"
@@ -8,19 +9,51 @@
 namespace weft::loop {
 namespace {
 
+constexpr std::int64_t largest_factor = std::int64_t{1} << 31;
+constexpr std::int64_t furthest_offset = std::int64_t{1} << 62;
+
+/// The sum that an index is a part of.
+Expected<void> check_sum(const Program& program, const IndexDefinition& each) {
+  const std::string& name = program.indices[each.index];
+  if (each.of.empty()) return input_error(fmt::format("definition: {} is a sum of no index", name));
+  for (const Summand& summand : each.of) {
+    const std::string& of = program.indices[summand.index];
+    if (std::ranges::count(each.of, summand.index, &Summand::index) > 1)
+      return input_error(fmt::format("definition: {} has {} twice in its sum", name, of));
+    if (summand.factor == 0 || summand.factor > largest_factor || summand.factor < -largest_factor)
+      return input_error(fmt::format("definition: {} has {} {} times: it is once or more, up to 2^31", name, of, summand.factor));
+  }
+  if (each.offset > furthest_offset || each.offset < -furthest_offset)
+    return input_error(fmt::format("definition: {} is moved by {}: 2^62 is as far as it goes", name, each.offset));
+  if (each.is_sum() && each.extent > static_cast<std::uint64_t>(furthest_offset))
+    return input_error(fmt::format("definition: {} is below {}: 2^62 is as far as it goes", name, each.extent));
+  if (!each.is_sum() && each.extent != 0)
+    return input_error(
+        fmt::format("definition: {} has an extent of its own, which that of {} gives", name, program.indices[each.of[0].index]));
+  return {};
+}
+
 Expected<void> check_definition(const Program& program, const IndexDefinition& each) {
-  for (const IndexId index : {each.index, each.of})
+  std::vector<IndexId> named{each.index};
+  for (const Summand& summand : each.of) named.push_back(summand.index);
+  for (const IndexId index : named)
     if (index >= program.indices.size())
       return input_error(fmt::format("definition: index number {}, there are {}", index, program.indices.size()));
   const std::string& name = program.indices[each.index];
-  const std::string& of = program.indices[each.of];
   if (std::ranges::count(program.definitions, each.index, &IndexDefinition::index) > 1)
     return input_error(fmt::format("definition: {} is given twice", name));
-  if (each.of >= each.index) return input_error(fmt::format("definition: {} is given by {}, which is not listed before it", name, of));
-  if (definition_of(program, each.of) != nullptr)
-    return input_error(fmt::format("definition: {} is given by {}, which another index gives", name, of));
-  if (each.part.divisor == 0) return input_error(fmt::format("definition: {} is {} divided by 0", name, of));
-  if (each.part.is_whole()) return input_error(fmt::format("definition: {} is {} itself", name, of));
+  for (const Summand& summand : each.of) {
+    const std::string& of = program.indices[summand.index];
+    if (summand.index >= each.index)
+      return input_error(fmt::format("definition: {} is given by {}, which is not listed before it", name, of));
+    if (definition_of(program, summand.index) != nullptr)
+      return input_error(fmt::format("definition: {} is given by {}, which another index gives", name, of));
+  }
+  if (Expected<void> summed = check_sum(program, each); !summed) return summed;
+  if (each.part.divisor == 0)
+    return input_error(fmt::format("definition: {} is {} divided by 0", name, program.indices[each.of[0].index]));
+  if (each.part.is_whole() && !each.is_sum())
+    return input_error(fmt::format("definition: {} is {} itself", name, program.indices[each.of[0].index]));
   return {};
 }
 

@@ -127,8 +127,13 @@ Expected<void> check_facts(const Program& program) {
   for (const IndexDefinition& each : program.definitions) {
     if (extents.contains(each.index))
       return input_error(
-          fmt::format("facts: extent({}), which the extent of {} gives", program.indices[each.index], program.indices[each.of]));
-    if (extents.contains(each.of)) extents[each.index] = each.part.extent(extents[each.of]);
+          each.is_sum() ? fmt::format("facts: extent({}), which its definition tells", program.indices[each.index])
+                        : fmt::format("facts: extent({}), which the extent of {} gives", program.indices[each.index],
+                                      program.indices[each.of.front().index]));
+    if (each.is_sum())
+      extents[each.index] = each.extent;
+    else if (extents.contains(each.of.front().index))
+      extents[each.index] = each.part.extent(extents[each.of.front().index]);
   }
   return check_extents(program, extents);
 }

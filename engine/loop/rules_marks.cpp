@@ -105,9 +105,12 @@ Expected<void> check_vector(const Program& program) {
       const std::size_t level = path.bound[step.access].size() + bound[step.access]++;
       const Level& type = program.storages[access.storage].levels[level];
       const IndexDefinition* const given = definition_of(program, access.indices[level]);
-      if (given != nullptr && given->of == loop->index)
+      if (given != nullptr && given->is_given_by(loop->index))
         return input_error(fmt::format("{}: {}: neighbours at {} are no neighbours of {}", what, print(program, step),
                                        program.indices[loop->index], program.indices[access.indices[level]]));
+      if (is_at_sum(program, access, level))
+        return input_error(fmt::format("{}: {}: it is at {}, which may be out of range", what, print(program, step),
+                                       program.indices[access.indices[level]]));
       if (is_dense(type)) continue;
       if (step.use != Use::drive || ++sparse > 1)
         return input_error(fmt::format("{}: {}: level {} of {} is {}: steps are dense, or exactly one drives", what,

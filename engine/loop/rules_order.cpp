@@ -141,11 +141,16 @@ Expected<void> check_finger(const Program& program) {
         return input_error(fmt::format("{}: only a loop with a driver moves a finger", what));
       const std::size_t level = path.bound[step.access].size() + earlier;
       const IndexDefinition* const given = definition_of(program, access.indices[level]);
-      if (given != nullptr && given->of == loop->index && given->part.modulus != 0)
-        return input_error(fmt::format("{}: level {} of {} has the index {}, which falls with every {}-th {}", what, level,
-                                       print(program, access), program.indices[given->index], given->part.modulus,
-                                       program.indices[given->of]));
-      if (loop_index(program, access.indices[level]) != loop->index)
+      if (given != nullptr && given->is_given_by(loop->index)) {
+        if (given->part.modulus != 0)
+          return input_error(fmt::format("{}: level {} of {} has the index {}, which falls with every {}-th {}", what, level,
+                                         print(program, access), program.indices[given->index], given->part.modulus,
+                                         program.indices[loop->index]));
+        if (std::ranges::find(given->of, loop->index, &Summand::index)->factor < 0)
+          return input_error(fmt::format("{}: level {} of {} has the index {}, which falls while {} rises", what, level,
+                                         print(program, access), program.indices[given->index], program.indices[loop->index]));
+      }
+      if (!is_of_loop(program, access.indices[level], loop->index))
         return input_error(fmt::format(
             "{}: level {} of {} has the index {} of an outer loop, a finger follows its own loop {}", what, level,
             print(program, access), program.indices[access.indices[level]], program.indices[loop->index]));

@@ -18,9 +18,13 @@ bool stores(const Level& level) { return is_sparse(level.kind); }
 
 /// What an index means to both the writer and a reader of a workspace.
 struct Meaning {
-  enum class Kind : std::uint8_t { outer, level, own } kind = Kind::own;
+  enum class Kind : std::uint8_t { outer, level, own, sum } kind = Kind::own;
   std::uint32_t number = 0;  ///< outer: the index; level: the first level of the workspace that has it
-  IndexPart part = {};  ///< of one that is given by that
+  // Of one that is given by others: the part of a sum of these.
+  IndexPart part = {};
+  std::vector<std::pair<Meaning, std::int64_t>> sum = {};
+  std::int64_t offset = 0;
+  std::uint64_t extent = 0;
   bool operator==(const Meaning&) const = default;
 };
 
@@ -168,7 +172,7 @@ class Presence {
     // and is_harmless() follows it to wherever this target is read.
     if (storage.role == Role::workspace && feeds(access, *each.accumulate) && level >= dense_from(program_.accesses[access].storage))
       return false;
-    return leaves_out(program_, program_.accesses[access].storage, level);
+    return leaves_out(program_, program_.accesses[access], level);
   }
 
   /// The filters of the statements of `each` at depths [begin, end), in terms of the workspace's `view`.
@@ -189,9 +193,11 @@ class Presence {
 
   Meaning meaning(const Path& path, IndexId index, const Access& view, std::size_t with) const {
     if (const IndexDefinition* const definition = definition_of(program_, index)) {
-      Meaning given = meaning(path, definition->of, view, with);
-      if (given.kind == Meaning::Kind::own) return given;
-      given.part = definition->part;
+      Meaning given{.kind = Meaning::Kind::sum, .part = definition->part, .offset = definition->offset, .extent = definition->extent};
+      for (const Summand& summand : definition->of) {
+        given.sum.emplace_back(meaning(path, summand.index, view, with), summand.factor);
+        if (given.sum.back().first.kind == Meaning::Kind::own) return {};
+      }
       return given;
     }
     if (path.depth_of_loop(index) < with) return {Meaning::Kind::outer, index};

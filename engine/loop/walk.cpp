@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/loop/overloaded.h"
+#include "runtime/level_traits.h"
 
 namespace weft::loop {
 namespace {
@@ -27,10 +28,16 @@ Expected<void> walk_block(const Block& block, Path& path, const Visit& visit) {
 }  // namespace
 
 std::size_t Path::depth_of_loop(IndexId index) const {
-  index = loop_index(*program, index);
-  std::size_t depth = 0;
-  while (depth < enclosing.size() && (loop(depth) == nullptr || loop(depth)->index != index)) ++depth;
-  return depth;
+  const auto depth_of = [&](IndexId each) {
+    std::size_t depth = 0;
+    while (depth < enclosing.size() && (loop(depth) == nullptr || loop(depth)->index != each)) ++depth;
+    return depth;
+  };
+  const IndexDefinition* const definition = definition_of(*program, index);
+  if (definition == nullptr) return depth_of(index);
+  std::size_t last = 0;
+  for (const Summand& summand : definition->of) last = std::max(last, depth_of(summand.index));
+  return last;
 }
 
 std::size_t Path::depth_of_with(StorageId workspace) const {
@@ -85,13 +92,28 @@ const IndexDefinition* definition_of(const Program& program, IndexId index) {
   return found == program.definitions.end() ? nullptr : &*found;
 }
 
-IndexId loop_index(const Program& program, IndexId index) {
+bool IndexDefinition::is_given_by(IndexId loop) const { return std::ranges::find(of, loop, &Summand::index) != of.end(); }
+
+bool is_of_loop(const Program& program, IndexId index, IndexId loop) {
   const IndexDefinition* const definition = definition_of(program, index);
-  return definition == nullptr ? index : definition->of;
+  return definition == nullptr ? index == loop : definition->is_given_by(loop);
+}
+
+std::uint64_t given_extent(const IndexDefinition& definition, std::uint64_t of_index) {
+  return definition.is_sum() ? definition.extent : definition.part.extent(of_index);
+}
+
+bool is_at_sum(const Program& program, const Access& access, std::size_t level) {
+  const IndexDefinition* const definition = definition_of(program, access.indices[level]);
+  return definition != nullptr && definition->is_sum();
+}
+
+bool may_miss(const Program& program, const Access& access, std::size_t level) {
+  return is_sparse(program.storages[access.storage].levels[level].kind) || is_at_sum(program, access, level);
 }
 
 bool has_given(const Program& program, const Access& access, IndexId by) {
-  return std::ranges::any_of(access.indices, [&](IndexId index) { return index != by && loop_index(program, index) == by; });
+  return std::ranges::any_of(access.indices, [&](IndexId index) { return index != by && is_of_loop(program, index, by); });
 }
 
 bool tells_presence(const Program& program, StorageId output) {

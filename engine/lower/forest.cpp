@@ -159,7 +159,7 @@ class ForestBuilder {
     loop::Program& program = lowered_.program;
     const IndexPart& part = storage.parts[level];
     for (const loop::IndexDefinition& known : program.definitions)
-      if (known == loop::IndexDefinition{known.index, of, part}) return known.index;
+      if (known == loop::IndexDefinition{.index = known.index, .of = {{of}}, .part = part}) return known.index;
     std::string name = program.indices[of];
     if (part.divisor != 1) name += fmt::format("_{}", part.divisor);
     if (part.modulus != 0) name += fmt::format("_{}_rest", part.modulus);
@@ -167,7 +167,7 @@ class ForestBuilder {
     const auto index = static_cast<loop::IndexId>(program.indices.size());
     program.indices.push_back(std::move(name));
     lowered_.indices.push_back(lowered_.indices[of]);
-    program.definitions.push_back({index, of, part});
+    program.definitions.push_back({.index = index, .of = {{of}}, .part = part});
     return index;
   }
 

@@ -32,7 +32,7 @@ Expected<void> check_widths(const LoweredNest& nest, const Network& network) {
     for (std::size_t level = 0; level < storage.levels.size(); ++level) {
       const Index& index = network.indices[nest.indices[access.indices[level]]];
       const loop::IndexDefinition* const given = loop::definition_of(nest.program, access.indices[level]);
-      const std::uint64_t extent = given == nullptr ? index.extent : given->part.extent(index.extent);
+      const std::uint64_t extent = given == nullptr ? index.extent : loop::given_extent(*given, index.extent);
       const unsigned needed = needed_coordinate_bits(storage.levels[level].kind, extent);
       if (storage.levels[level].crd_bits >= needed) continue;
       return internal_error(fmt::format("lower: level {} of {} has coordinates of {} bits, the extent {} of {} needs {}", level,

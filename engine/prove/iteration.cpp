@@ -90,7 +90,8 @@ std::string Iteration::extent(loop::IndexId index) {
 
 /// Of n coordinates x there are nq values of x / d, d * (nq - 1) < n <= d * nq; of these % m there are min(nq, m).
 std::string Iteration::given_extent(const loop::IndexDefinition& definition, const std::string& name) {
-  const std::string all = extent(definition.of);
+  if (definition.is_sum()) return fmt::format("{}", definition.extent);
+  const std::string all = extent(definition.of.front().index);
   std::uint64_t known = 0;
   if (const auto read = std::from_chars(all.data(), all.data() + all.size(), known); read.ec == std::errc())
     return fmt::format("{}", definition.part.extent(known));
@@ -105,10 +106,23 @@ std::string Iteration::given_extent(const loop::IndexDefinition& definition, con
   return fmt::format("(ite {} {} {})", not_above(quotients, modulus), quotients, modulus);
 }
 
-/// x / d as q: d * q + h = x, 0 <= h < d; q % m as r: m * e + r = q, 0 <= r < m.
+/// The sum of an index that is given by several: "(+ j (* (- 1) i) 3)".
+std::string Iteration::sum(const loop::IndexDefinition& definition) {
+  if (!definition.is_sum()) return coordinate(definition.of.front().index);
+  std::vector<std::string> parts;
+  for (const loop::Summand& summand : definition.of) {
+    const std::string of = coordinate(summand.index);
+    parts.push_back(summand.factor == 1 ? of : fmt::format("(* {} {})", number_text(summand.factor), of));
+  }
+  if (definition.offset != 0) parts.push_back(number_text(definition.offset));
+  return joined("+", parts, "0");
+}
+
+/// x / d as q: d * q + h = x, 0 <= h < d; q % m as r: m * e + r = q, 0 <= r < m. Of a sum alone what it is.
 void Iteration::give(const loop::IndexDefinition& definition, const std::string& constant, std::size_t depth) {
   const std::string& name = program_.indices[definition.index];
-  std::string of = coordinate(definition.of);
+  std::string of = sum(definition);
+  if (definition.part.is_whole()) query_.require(equal(constant, of));
   if (definition.part.divisor != 1) {
     const std::string quotient = definition.part.modulus == 0 ? constant : named(fmt::format("q_{}", name), depth);
     const std::string rest = named(fmt::format("h_{}", name), depth);

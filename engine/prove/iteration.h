@@ -77,6 +77,7 @@ class Iteration {
  private:
   std::string named(const std::string& name, std::size_t depth);
   std::string given_extent(const loop::IndexDefinition& definition, const std::string& name);
+  std::string sum(const loop::IndexDefinition& definition);
   void give(const loop::IndexDefinition& definition, const std::string& constant, std::size_t depth);
   bool is_ranged(std::size_t depth) const;
   void bind_packed(loop::AccessId access, std::size_t level, const std::string& position);

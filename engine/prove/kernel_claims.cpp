@@ -218,8 +218,10 @@ class KernelClaims {
     for (std::size_t level = 0; level < levels.size(); ++level) {
       const loop::IndexId index = program_.accesses[access].indices[level];
       const std::size_t depth = path.depth_of_loop(index);
-      const bool ranged = loop::definition_of(program_, index) == nullptr && drivers(program_, path, depth).empty();
-      if (!is_by_extent(levels[level].kind) || ranged) continue;
+      const loop::IndexDefinition* const given = loop::definition_of(program_, index);
+      const bool ranged = given == nullptr && drivers(program_, path, depth).empty();
+      const bool checked = given != nullptr && given->is_sum();  // a sum out of range finds nothing
+      if (!is_by_extent(levels[level].kind) || ranged || checked) continue;
       const std::string coordinate = iteration.coordinate(index);
       outside.push_back(less(coordinate, "0"));
       outside.push_back(not_above(iteration.extent(index), coordinate));

@@ -126,8 +126,8 @@ class Reader {
       if (!extent) return wrong("expected a number");
       result.values.extents[name] = static_cast<std::uint64_t>(*extent);
       for (const loop::IndexDefinition& each : result.program.definitions)
-        if (result.program.indices[each.of] == name)
-          result.values.extents[result.program.indices[each.index]] = each.part.extent(static_cast<std::uint64_t>(*extent));
+        if (result.program.indices[each.of.front().index] == name)
+          result.values.extents[result.program.indices[each.index]] = loop::given_extent(each, static_cast<std::uint64_t>(*extent));
       return {};
     }
     if (keyword == "coefficient") {

@@ -51,7 +51,7 @@ std::optional<Interpretation> values_for(const Program& program, std::uint32_t w
     if (const auto* stated = std::get_if<ExtentFact>(&fact)) extents[stated->index] = stated->extent;
     if (const auto* whole = std::get_if<FullFact>(&fact)) full.push_back(whole->storage);
   }
-  for (const IndexDefinition& each : program.definitions) extents[each.index] = each.part.extent(extents[each.of]);
+  for (const IndexDefinition& each : program.definitions) extents[each.index] = given_extent(each, extents[each.of.front().index]);
   // Of indices that share a level all have the extent of one.
   for (const Access& a : program.accesses)
     for (const Access& b : program.accesses)

@@ -39,7 +39,8 @@ Expected<std::vector<loop::Entries>> evaluated_tensors(const Schedule& schedule,
       values.extents[nest.program.indices[index]] = network.indices[nest.indices[index]].extent;
     }
     for (const loop::IndexDefinition& each : nest.program.definitions)
-      values.extents[nest.program.indices[each.index]] = each.part.extent(values.extents[nest.program.indices[each.of]]);
+      values.extents[nest.program.indices[each.index]] =
+          loop::given_extent(each, values.extents[nest.program.indices[each.of.front().index]]);
     for (std::size_t storage = 0; storage < nest.tensors.size(); ++storage) {
       if (nest.program.storages[storage].role != loop::Role::input) continue;
       values.inputs[nest.program.storages[storage].name] = stored[nest.tensors[storage]];

@@ -134,4 +134,15 @@ TEST_CASE("indices that others give come last, in the order of the accesses") {
         std::vector<std::string>{"j", "i", "J", "c"});
 }
 
+TEST_CASE("sums of indices are the same in any order") {
+  const std::string_view body = "\n  input B : f64 {dense, dense}   access B[d,q]\n  output s : f64 {}   access s[]\n"
+                                "  for j:\n    for i: locate B, locate B\n      s += B\n";
+  const auto read = [&](const std::string& indices) { return canonical(parse("program a\n  index " + indices + std::string(body)).value()); };
+  const Canonical a = read("i, j, d = 3*j - i + 4 below 11, q = (j - 2*i) / 2 % 3 below 3");
+  const Canonical b = read("j, i, q = (-2*i + j) / 2 % 3 below 3, d = -i + 3*j + 4 below 11");
+  CHECK(a.program == b.program);
+  CHECK(print(a.program).starts_with("program kernel\n  index  i0, i1, i2 = 3*i0 - i1 + 4 below 11, i3 = (i0 - 2*i1) / 2 % 3 below 3\n"));
+  CHECK(parse(print(a.program)).value() == a.program);
+}
+
 }  // namespace canonical_test

@@ -166,6 +166,10 @@ TEST_CASE("errors name the line and point at the place") {
   CHECK(error_of("program p\n  index j, J = j / 0\n").starts_with("line 2: expected a number of at least 1"));
   CHECK(error_of("program p\n  index J = j / 4, j\n").starts_with("line 2: index j is not listed before this one"));
   CHECK(error_of("program p\n  index j, J = j\n").starts_with("line 2: expected \"/\" or \"%\", and a number"));
+  CHECK(error_of("program p\n  index i, j, d = j - i\n").starts_with("line 2: expected \"below\""));
+  CHECK(error_of("program p\n  index i, j, d = j + 3 - i below 2\n").starts_with("line 2: a number ends the sum"));
+  CHECK(error_of("program p\n  index i, d = 3*k below 2\n").starts_with("line 2: index k is not listed before this one"));
+  CHECK(error_of("program p\n  index i, d = (i - 1 / 2 below 2\n").starts_with("line 2: expected \")\""));
   CHECK(error_of("program p\n  for i: ~\n").starts_with("line 2: '~' stands for nothing here"));
   CHECK(error_of("program p\n  order T | T\n").starts_with("line 2: \"order\" lists every storage"));
   std::string deep = "program p\n";

@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cctype>
 #include <functional>
 #include <limits>
 #include <random>
@@ -47,7 +48,7 @@ std::optional<Interpretation> random_values(const Program& program, bool special
     if (std::holds_alternative<FullFact>(fact)) return std::nullopt;
     if (const ExtentFact* stated = std::get_if<ExtentFact>(&fact)) extents[stated->index] = stated->extent;
   }
-  for (const IndexDefinition& each : program.definitions) extents[each.index] = each.part.extent(extents[each.of]);
+  for (const IndexDefinition& each : program.definitions) extents[each.index] = given_extent(each, extents[each.of.front().index]);
   std::uint64_t volume = 1;
   for (std::uint64_t extent : extents) volume *= std::max<std::uint64_t>(extent, 1);
   if (volume > 3000) return std::nullopt;
@@ -84,16 +85,32 @@ std::optional<Interpretation> random_values(const Program& program, bool special
   return values;
 }
 
-/// "j'" and what is done to it, of "j'/4%2".
+/// What is done to loops of "j'", "j'/4%2", "j-i+3", "(3*J+c)/4".
 struct GivenName {
-  std::string loop;
+  std::map<std::string, std::int64_t> loops;  ///< with their factors
+  std::int64_t offset = 0;
   IndexPart part;
 };
 
-GivenName given_name(const std::string& name) {
-  GivenName read{name.substr(0, name.find_first_of("/%")), {}};
-  if (const std::size_t divisor = name.find('/'); divisor != name.npos) read.part.divisor = std::stoull(name.substr(divisor + 1));
+GivenName given_name(std::string name) {
+  GivenName read;
   if (const std::size_t modulus = name.find('%'); modulus != name.npos) read.part.modulus = std::stoull(name.substr(modulus + 1));
+  name = name.substr(0, name.find('%'));
+  if (const std::size_t divisor = name.find('/'); divisor != name.npos) read.part.divisor = std::stoull(name.substr(divisor + 1));
+  name = name.substr(0, name.find('/'));
+  std::erase_if(name, [](char c) { return c == '(' || c == ')'; });
+  for (std::size_t begin = 0; begin < name.size();) {
+    std::size_t end = std::min(name.find_first_of("+-", begin + 1), name.size());
+    std::string summand = name.substr(begin, end - begin);
+    begin = end;
+    const std::int64_t sign = summand.front() == '-' ? -1 : 1;
+    if (summand.front() == '-' || summand.front() == '+') summand.erase(0, 1);
+    const std::size_t times = summand.find('*');
+    if (times == summand.npos && std::isdigit(static_cast<unsigned char>(summand.front())) != 0)
+      read.offset = sign * std::stoll(summand);
+    else
+      read.loops[times == summand.npos ? summand : summand.substr(times + 1)] = sign * (times == summand.npos ? 1 : std::stoll(summand));
+  }
   return read;
 }
 
@@ -105,7 +122,8 @@ std::map<std::string, Entries> evaluated(const std::vector<Definition>& definiti
     for (const Product& product : definition.products) {
       std::vector<std::string> names = definition.indices;
       for (const auto& [name, indices] : product.factors)
-        for (const std::string& index : indices) names.push_back(given_name(index).loop);
+        for (const std::string& index : indices)
+          for (const auto& [loop, factor] : given_name(index).loops) names.push_back(loop);
       std::ranges::sort(names);
       names.erase(std::unique(names.begin(), names.end()), names.end());
       std::vector<std::uint64_t> extents;
@@ -114,8 +132,11 @@ std::map<std::string, Entries> evaluated(const std::vector<Definition>& definiti
         const auto at = [&](const std::vector<std::string>& indices) {
           std::vector<std::uint64_t> coordinates;
           for (const std::string& name : indices) {
-            const auto [loop, part] = given_name(name);
-            coordinates.push_back(part.coordinate(tuple[static_cast<std::size_t>(std::ranges::find(names, loop) - names.begin())]));
+            const auto [loops, offset, part] = given_name(name);
+            std::int64_t sum = offset;
+            for (const auto& [loop, factor] : loops)
+              sum += factor * static_cast<std::int64_t>(tuple[static_cast<std::size_t>(std::ranges::find(names, loop) - names.begin())]);
+            coordinates.push_back(sum < 0 ? ~std::uint64_t{0} : part.coordinate(static_cast<std::uint64_t>(sum)));
           }
           return coordinates;
         };

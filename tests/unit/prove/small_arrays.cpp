@@ -141,8 +141,7 @@ class LoopsOverArrays {
       if (is_root) ++root_iteration_;
       coordinate_[each.index] = coordinate;
       for (const loop::IndexDefinition& given : program_.definitions)
-        if (given.of == each.index)
-          coordinate_[given.index] = static_cast<int>(given.part.coordinate(static_cast<std::uint64_t>(coordinate)));
+        if (given.is_given_by(each.index)) coordinate_[given.index] = given_coordinate(given);
       take(each, 0, driven, fingers);
     };
     const auto drives = std::ranges::find(each.steps, Use::drive, &loop::Step::use);
@@ -153,6 +152,13 @@ class LoopsOverArrays {
         body(coordinate_at(drives->access, entry.begin), entry);
     }
     --depth_;
+  }
+
+  /// Of the loops entered; of a sum below 0 the extent, where there is nothing.
+  int given_coordinate(const loop::IndexDefinition& given) const {
+    auto sum = static_cast<int>(given.offset);
+    for (const loop::Summand& summand : given.of) sum += static_cast<int>(summand.factor) * coordinate_[summand.index];
+    return sum < 0 ? static_cast<int>(given.extent) : static_cast<int>(given.part.coordinate(static_cast<std::uint64_t>(sum)));
   }
 
   std::size_t level_of(AccessId access) const { return reached_[access].size() - 1; }
@@ -196,6 +202,8 @@ class LoopsOverArrays {
       go_on(each, number, *driven, driven, fingers);
       return;
     }
+    const bool at_sum = loop::is_at_sum(program_, program_.accesses[step.access], level);
+    if (at_sum && coordinate >= extent_of(program_.accesses[step.access].indices[level])) return;  // out of range: nothing is looked up
     if (step.algorithm == loop::Algorithm::gallop)
       look_up(fingers[step.access], reached_[step.access].back().begin, coordinate);
     if (step.use == Use::append) append(step.access, level);
@@ -219,7 +227,7 @@ class LoopsOverArrays {
   int extent_of(loop::IndexId index) const {
     const loop::IndexDefinition* const given = loop::definition_of(program_, index);
     if (given == nullptr) return extents_[index];
-    return static_cast<int>(given->part.extent(static_cast<std::uint64_t>(extents_[given->of])));
+    return static_cast<int>(loop::given_extent(*given, static_cast<std::uint64_t>(extents_[given->of.front().index])));
   }
 
   void go_on(const loop::For& each, std::size_t number, Reached entry, const std::optional<Reached>& driven,

@@ -1,0 +1,42 @@
+// ModeSum: what stands at a mode of an operand that is located at an affine sum of indices: j - i + 3 of B(j-i+3,i).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace weft {
+
+/// "j - i + 3" of {{"j", 1}, {"i", -1}} and 3; without spaces "j-i+3".
+inline std::string sum_text(const std::vector<std::pair<std::string, std::int64_t>>& summands, std::int64_t offset, bool spaces) {
+  std::string text;
+  const auto add = [&](bool negative, const std::string& what) {
+    const std::string_view sign = negative ? "-" : "+";
+    if (text.empty()) text = negative ? "-" : "";
+    else text.append(spaces ? " " : "").append(sign).append(spaces ? " " : "");
+    text += what;
+  };
+  const auto size = [](std::int64_t number) { return std::to_string(number < 0 ? 0 - static_cast<std::uint64_t>(number) : static_cast<std::uint64_t>(number)); };
+  for (const auto& [name, factor] : summands) add(factor < 0, factor == 1 || factor == -1 ? name : size(factor) + "*" + name);
+  if (offset != 0) add(offset < 0, size(offset));
+  return text;
+}
+
+/// factor times the index of the mode itself, and others times those of other modes of the access, and an offset.
+struct ModeSum {
+  struct Other {
+    std::uint32_t mode = 0;
+    std::int64_t factor = 1;
+    bool operator==(const Other&) const = default;
+  };
+  std::int64_t factor = 1;
+  std::vector<Other> others = {};
+  std::int64_t offset = 0;
+  bool operator==(const ModeSum&) const = default;
+
+  bool is_whole() const { return factor == 1 && others.empty() && offset == 0; }
+};
+
+}  // namespace weft
