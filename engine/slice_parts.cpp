@@ -120,7 +120,9 @@ bool is_described(const loop::Program& program, loop::StorageId storage, std::ui
   return std::ranges::any_of(program.facts, [&](const loop::Fact& fact) {
     const auto* full = std::get_if<loop::FullFact>(&fact);
     const auto* fiber = std::get_if<loop::FiberFact>(&fact);
-    return (full && full->storage == storage && full->level == level) || (fiber && fiber->storage == storage && fiber->level == level);
+    const auto* adjacent = std::get_if<loop::AdjacentFact>(&fact);  // a part's coordinates do not begin at 0
+    return (full && full->storage == storage && full->level == level) || (fiber && fiber->storage == storage && fiber->level == level) ||
+           (adjacent && adjacent->from_zero && adjacent->storage == storage && adjacent->level == level);
   });
 }
 

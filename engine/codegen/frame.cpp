@@ -194,7 +194,7 @@ void Generator::receive(llvm::Function& body) {
 
 /// Quotients of the coordinates that an extent has, and what is left of them below the modulus.
 llvm::Value* Generator::given_extent(const loop::IndexDefinition& definition) {
-  if (definition.is_sum()) return emit_->constant(definition.extent);
+  if (definition.is_sum()) return emit_->constant(*definition.extent);
   llvm::IRBuilder<>& ir = emit_->ir();
   llvm::Value* of = extents_[definition.of.front().index];
   llvm::Value* divisor = emit_->constant(definition.part.divisor);

@@ -106,15 +106,14 @@ class HeadReader : protected TokenReader {
       summand(definition);
     } while (!failed() && (at("+") || at("-")));
     if (grouped) expect(")");
-    if (grouped || !definition.is_sum()) {
-      if (!failed() && !at("/") && !at("%") && !definition.is_sum()) error("expected \"/\" or \"%\", and a number");
+    const bool one = !failed() && definition.of.size() == 1 && definition.of.front().factor == 1 && definition.offset == 0;
+    if (grouped || one) {
+      if (one && !at("/") && !at("%") && !at("below")) error("expected \"/\" or \"%\", and a number");
       if (accept("/")) definition.part.divisor = positive();
       if (accept("%")) definition.part.modulus = positive();
     }
-    if (definition.is_sum()) {
-      keyword("below");
-      definition.extent = number();
-    }
+    if (!one) keyword("below");
+    if (!one || accept("below")) definition.extent = number();
     program_.definitions.push_back(definition);
   }
   /// "j", "+ j", "- 3*j", "+ 4".

@@ -88,7 +88,7 @@ class Printer {
       listed[each.index] += fmt::format(" = {}{}{}", grouped ? "(" : "", sum_text(summands, each.offset, true), grouped ? ")" : "");
       if (divided) listed[each.index] += fmt::format(" / {}", each.part.divisor);
       if (each.part.modulus != 0) listed[each.index] += fmt::format(" % {}", each.part.modulus);
-      if (each.is_sum()) listed[each.index] += fmt::format(" below {}", each.extent);
+      if (each.is_sum()) listed[each.index] += fmt::format(" below {}", *each.extent);
     }
     return fmt::format("{}", fmt::join(listed, ", "));
   }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -28,7 +29,7 @@ struct Symbol {
   std::int64_t factor = 1;
   std::vector<Other> others = {};  ///< of a sum, beside the first index
   std::int64_t offset = 0;
-  std::uint64_t extent = 0;  ///< of a sum
+  std::optional<std::uint64_t> extent = {};  ///< of a sum
   auto operator<=>(const Symbol&) const = default;
   /// Whether it is of a symbol that a loop binds.
   bool is_of(const Symbol& loop) const {

@@ -38,11 +38,11 @@ struct IndexDefinition {
   std::vector<Summand> of = {};
   std::int64_t offset = 0;
   IndexPart part = {};
-  std::uint64_t extent = 0;  ///< of a sum
+  std::optional<std::uint64_t> extent = {};  ///< of a sum
   bool operator==(const IndexDefinition&) const = default;
 
-  /// And no part of one index.
-  bool is_sum() const { return of.size() != 1 || of.front().factor != 1 || offset != 0; }
+  /// And no part of one index; "j below 5" is a sum too.
+  bool is_sum() const { return extent.has_value(); }
   bool is_given_by(IndexId loop) const;
 };
 

@@ -25,11 +25,10 @@ Expected<void> check_sum(const Program& program, const IndexDefinition& each) {
   }
   if (each.offset > furthest_offset || each.offset < -furthest_offset)
     return input_error(fmt::format("definition: {} is moved by {}: 2^62 is as far as it goes", name, each.offset));
-  if (each.is_sum() && each.extent > static_cast<std::uint64_t>(furthest_offset))
-    return input_error(fmt::format("definition: {} is below {}: 2^62 is as far as it goes", name, each.extent));
-  if (!each.is_sum() && each.extent != 0)
-    return input_error(
-        fmt::format("definition: {} has an extent of its own, which that of {} gives", name, program.indices[each.of[0].index]));
+  if (each.is_sum() && *each.extent > static_cast<std::uint64_t>(furthest_offset))
+    return input_error(fmt::format("definition: {} is below {}: 2^62 is as far as it goes", name, *each.extent));
+  if (!each.is_sum() && (each.of.size() > 1 || each.of.front().factor != 1 || each.offset != 0))
+    return input_error(fmt::format("definition: {} is a sum, but has no extent", name));
   return {};
 }
 

@@ -131,7 +131,7 @@ Expected<void> check_facts(const Program& program) {
                         : fmt::format("facts: extent({}), which the extent of {} gives", program.indices[each.index],
                                       program.indices[each.of.front().index]));
     if (each.is_sum())
-      extents[each.index] = each.extent;
+      extents[each.index] = *each.extent;
     else if (extents.contains(each.of.front().index))
       extents[each.index] = each.part.extent(extents[each.of.front().index]);
   }

@@ -24,7 +24,7 @@ struct Meaning {
   IndexPart part = {};
   std::vector<std::pair<Meaning, std::int64_t>> sum = {};
   std::int64_t offset = 0;
-  std::uint64_t extent = 0;
+  std::optional<std::uint64_t> extent = {};
   bool operator==(const Meaning&) const = default;
 };
 

@@ -100,7 +100,7 @@ bool is_of_loop(const Program& program, IndexId index, IndexId loop) {
 }
 
 std::uint64_t given_extent(const IndexDefinition& definition, std::uint64_t of_index) {
-  return definition.is_sum() ? definition.extent : definition.part.extent(of_index);
+  return definition.is_sum() ? *definition.extent : definition.part.extent(of_index);
 }
 
 bool is_at_sum(const Program& program, const Access& access, std::size_t level) {

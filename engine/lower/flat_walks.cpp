@@ -50,9 +50,10 @@ bool filters(const Nest& nest, const NestAccess& access, const NestStatement& st
   const auto begin = statement.loops.begin() + static_cast<std::ptrdiff_t>(chain.depth);
   const auto end = begin + static_cast<std::ptrdiff_t>(chain.last - chain.first) + 1;
   for (std::size_t level = 0; level < access.indices.size(); ++level) {
-    if (is_sparse(nest.storages[access.storage].storage.levels[level].kind) && std::find(begin, end, access.indices[level]) != end) {
-      return true;
-    }
+    const NestStorage& storage = nest.storages[access.storage];
+    const std::vector<IndexId> at = storage.indices_at(access, level);
+    const bool here = std::ranges::any_of(at, [&](IndexId index) { return std::find(begin, end, index) != end; });
+    if (here && (is_sparse(storage.storage.levels[level].kind) || storage.is_sum(level))) return true;
   }
   return false;
 }

@@ -68,7 +68,7 @@ class ForestBuilder {
       access.indices.clear();
       const NestAccess& read = *cursors_[number].access;
       for (std::size_t level = 0; level < read.indices.size(); ++level)
-        access.indices.push_back(index_at(nest_.storages[read.storage], level, index_of(read.indices[level])));
+        access.indices.push_back(index_at(read, level));
     }
     return std::move(lowered_);
   }
@@ -153,22 +153,39 @@ class ForestBuilder {
     return place->second;
   }
 
-  /// The index of a level under one that has loops: that, or one that it gives, "j_4" of j / 4, "j_4_rest" of j % 4.
-  loop::IndexId index_at(const NestStorage& storage, std::size_t level, loop::IndexId of) {
-    if (!storage.is_located(level)) return of;
+  /// The index of a level of an access: one that has loops, or is given by some, "j_4" of j / 4, "j_4_rest" of j % 4, "j_i" of j - i + 3.
+  loop::IndexId index_at(const NestAccess& access, std::size_t level) {
+    const NestStorage& storage = nest_.storages[access.storage];
+    const loop::IndexId own = index_of(access.indices[level]);
+    if (!storage.is_located(level)) return own;
     loop::Program& program = lowered_.program;
-    const IndexPart& part = storage.parts[level];
-    for (const loop::IndexDefinition& known : program.definitions)
-      if (known == loop::IndexDefinition{.index = known.index, .of = {{of}}, .part = part}) return known.index;
-    std::string name = program.indices[of];
-    if (part.divisor != 1) name += fmt::format("_{}", part.divisor);
-    if (part.modulus != 0) name += fmt::format("_{}_rest", part.modulus);
+    loop::IndexDefinition definition{.index = 0, .of = {{own}}};
+    std::string name = program.indices[own];
+    if (storage.is_sum(level)) {
+      const ModeSum& sum = storage.sums[level];
+      definition.of.front().factor = sum.factor;
+      definition.offset = sum.offset;
+      definition.extent = storage.extents[level];
+      for (const ModeSum::Other& other : sum.others) {
+        definition.of.push_back({index_of(access.indices[other.mode]), other.factor});
+        name += "_" + program.indices[definition.of.back().index];
+      }
+      if (sum.others.empty()) name += "_moved";
+    } else {
+      definition.part = storage.parts[level];
+      if (definition.part.divisor != 1) name += fmt::format("_{}", definition.part.divisor);
+      if (definition.part.modulus != 0) name += fmt::format("_{}_rest", definition.part.modulus);
+    }
+    for (const loop::IndexDefinition& known : program.definitions) {
+      definition.index = known.index;
+      if (known == definition) return known.index;
+    }
     while (std::ranges::find(program.indices, name) != program.indices.end()) name += "_";
-    const auto index = static_cast<loop::IndexId>(program.indices.size());
+    definition.index = static_cast<loop::IndexId>(program.indices.size());
     program.indices.push_back(std::move(name));
-    lowered_.indices.push_back(lowered_.indices[of]);
-    program.definitions.push_back({.index = index, .of = {{of}}, .part = part});
-    return index;
+    lowered_.indices.push_back(lowered_.indices[own]);
+    program.definitions.push_back(std::move(definition));
+    return program.definitions.back().index;
   }
 
   /// The statements of `range` share their first `depth` loops.
@@ -274,10 +291,14 @@ class ForestBuilder {
       if (!group.contains(cursor.statement) || !is_live(cursor, depth)) continue;
       const std::vector<IndexId>& indices = cursor.access->indices;
       std::size_t& level = bound[number];
-      if (level == indices.size() || indices[level] != index) continue;
-      bool is_late = nest_.storages[cursor.access->storage].is_located(level);
-      while (level < indices.size() && is_bound(loops, depth, indices[level])) {
-        const LevelKind kind = nest_.storages[cursor.access->storage].storage.levels[level].kind;
+      const NestStorage& storage = nest_.storages[cursor.access->storage];
+      const auto are_bound = [&] {
+        return std::ranges::all_of(storage.indices_at(*cursor.access, level), [&](IndexId each) { return is_bound(loops, depth, each); });
+      };
+      if (level == indices.size() || std::ranges::count(storage.indices_at(*cursor.access, level), index) == 0 || !are_bound()) continue;
+      bool is_late = storage.is_located(level);
+      while (level < indices.size() && are_bound()) {
+        const LevelKind kind = storage.storage.levels[level].kind;
         steps.push_back({step(cursor, level, is_late, intersection), &cursor, kind, level});
         is_late = true;
         ++level;
@@ -289,7 +310,7 @@ class ForestBuilder {
         each.step.algorithm = loop::Algorithm::standard;
       }
     }
-    follow_quotients(steps);
+    follow_what_rises(steps, index);
     std::vector<LevelStep> ordered;
     for (const loop::Use use : {loop::Use::drive, loop::Use::locate, loop::Use::insert, loop::Use::append}) {
       std::ranges::copy_if(steps, std::back_inserter(ordered),
@@ -413,8 +434,8 @@ class ForestBuilder {
     return located;
   }
 
-  /// Levels looked up at quotients of the loop's index, which rise with it, below a parent that stays meanwhile: by a cursor.
-  void follow_quotients(std::vector<LevelStep>& steps) const {
+  /// Levels looked up at what rises with the loop's index, quotients and sums, below a parent that stays meanwhile: by a cursor.
+  void follow_what_rises(std::vector<LevelStep>& steps, IndexId index) const {
     const auto drives = [](const LevelStep& each) { return each.step.use == loop::Use::drive; };
     const auto has_order = [&](const LevelStep& each) { return !drives(each) || !may_be_key(each.kind); };
     if (std::ranges::none_of(steps, drives) || !std::ranges::all_of(steps, has_order)) return;
@@ -423,9 +444,17 @@ class ForestBuilder {
       const NestStorage& storage = nest_.storages[each.cursor->access->storage];
       const bool first = each.cursor != before;
       before = each.cursor;
-      if (!first || !storage.is_located(each.level) || storage.parts[each.level].modulus != 0) continue;
+      if (!first || !storage.is_located(each.level) || !rises_with(*each.cursor->access, each.level, index)) continue;
       if (is_sparse(each.kind) && !has_gaps(each.kind)) each.step.algorithm = loop::Algorithm::gallop;
     }
+  }
+
+  bool rises_with(const NestAccess& access, std::size_t level, IndexId index) const {
+    const NestStorage& storage = nest_.storages[access.storage];
+    if (!storage.is_sum(level)) return storage.parts[level].modulus == 0;
+    const ModeSum& sum = storage.sums[level];
+    if (access.indices[level] == index) return sum.factor > 0;
+    return std::ranges::any_of(sum.others, [&](const ModeSum::Other& other) { return access.indices[other.mode] == index && other.factor > 0; });
   }
 
   loop::Marks marks(StatementRange group, std::size_t depth, const std::vector<LevelStep>& steps) const {
@@ -433,7 +462,9 @@ class ForestBuilder {
     const NestStatement& first = nest_.statements[group.first];
     const IndexId index = first.loops[depth];
     const bool is_innermost = group.size() == 1 && depth + 1 == first.loops.size();
-    const bool all_dense = std::ranges::all_of(steps, [](const LevelStep& step) { return is_dense(step.kind); });
+    const bool all_dense = std::ranges::all_of(steps, [&](const LevelStep& step) {
+      return is_dense(step.kind) && !nest_.storages[step.cursor->access->storage].is_sum(step.level);
+    });
     result.vector = is_innermost && (first.gathers || (all_dense && first.vector == index));
     result.flat = first.flat == static_cast<std::uint32_t>(depth);
     if (depth == 0) result.parallel = parallel_targets(nest_, group, index);

@@ -195,6 +195,7 @@ class NestReader {
         const std::vector<IndexPart>& parts = network_.tensors[scheduled.tensor].parts;
         for (const std::uint32_t mode : scheduled.format.mode_order)
           if (!parts.empty()) made.parts.push_back(parts[mode]);
+        take_sums(network_.tensors[scheduled.tensor], scheduled.format.mode_order, made);
       }
       made.like = scheduled.like;
       made.tells_presence = is_target && scheduled.role == TensorRole::intermediate && scheduled.format.order() == 0 &&
@@ -205,6 +206,16 @@ class NestReader {
           fmt::format("lower: statement {} reads {} before its nest has completed it", number, scheduled.name));
     }
     return NestAccess{storages_.at(tensor), std::move(by_level)};
+  }
+
+  static void take_sums(const TensorDeclaration& declared, const std::vector<std::uint32_t>& mode_order, NestStorage& made) {
+    if (declared.sums.empty()) return;
+    for (const std::uint32_t mode : mode_order) {
+      ModeSum& sum = made.sums.emplace_back(declared.sums[mode]);
+      for (ModeSum::Other& other : sum.others)
+        other.mode = static_cast<std::uint32_t>(std::ranges::find(mode_order, other.mode) - mode_order.begin());
+      made.extents.push_back(declared.extents[mode]);
+    }
   }
 
   // An operand stored in two layouts is two tensors of one name.

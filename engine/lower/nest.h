@@ -12,6 +12,12 @@
 
 namespace weft {
 
+struct NestAccess {
+  loop::StorageId storage = 0;
+  std::vector<IndexId> indices;  ///< level by level
+  bool operator==(const NestAccess&) const = default;
+};
+
 /// A storage of the nest. `indices` are those of its levels where the storage is a workspace (a workspace is accessed
 /// with one list of indices only); empty for inputs and outputs, whose accesses may differ.
 struct NestStorage {
@@ -22,15 +28,19 @@ struct NestStorage {
   bool tells_presence = false;  ///< an output of order 0 whose reader has to know whether anything was accumulated into it
   std::vector<IndexId> indices;
   std::vector<IndexPart> parts = {};  ///< of an operand, by level: what it holds of the index of an access; empty: whole indices
+  std::vector<ModeSum> sums = {};     ///< likewise, `mode` of the others a level
+  std::vector<std::uint64_t> extents = {};  ///< of the levels, where there are sums
   bool operator==(const NestStorage&) const = default;
 
-  bool is_located(std::size_t level) const { return level < parts.size() && !parts[level].is_whole(); }
-};
-
-struct NestAccess {
-  loop::StorageId storage = 0;
-  std::vector<IndexId> indices;  ///< level by level
-  bool operator==(const NestAccess&) const = default;
+  bool is_sum(std::size_t level) const { return level < sums.size() && !sums[level].is_whole(); }
+  bool is_located(std::size_t level) const { return is_sum(level) || (level < parts.size() && !parts[level].is_whole()); }
+  /// The indices that a level of an access is bound at: its own, and those that a sum has beside it.
+  std::vector<IndexId> indices_at(const NestAccess& access, std::size_t level) const {
+    std::vector<IndexId> at{access.indices[level]};
+    if (is_sum(level))
+      for (const ModeSum::Other& other : sums[level].others) at.push_back(access.indices[other.mode]);
+    return at;
+  }
 };
 
 struct NestStatement {

@@ -132,6 +132,85 @@ struct Native {
   std::vector<std::uint64_t> extents = {};  ///< of the levels, where they are placed
 };
 
+/// The levels of an operand that is located: parts of its modes, and sums, `mode` of the others a level.
+struct LocatedLevels {
+  std::vector<ModePart> parts;
+  std::vector<ModeSum> sums;  ///< by level; empty: there are none
+};
+
+/// A level's coordinate as a sum of modes: its value less the first one of its range, which may be a sum too, as of j:d(i..). By mode the
+/// factor, and the offset last; nothing where it is no sum, or the first one is the greater of two.
+std::optional<std::vector<std::int64_t>> coordinate_of(const Placement& placement, std::size_t level) {
+  const LayoutLevel& stored = placement.layout().levels[level];
+  if (!stored.value || stored.order != LevelOrder::ascending) return std::nullopt;
+  const PlacedLevel& placed = placement.levels()[level];
+  const std::size_t modes = placement.layout().modes.size();
+  std::vector<std::int64_t> factors(modes + 1);
+  const auto add = [&](const Affine& sum, std::int64_t times) {
+    for (const AffineTerm& term : sum.terms()) {
+      if (term.sum || term.divisor != 1 || term.modulus != 0 || term.variable >= modes) return false;
+      factors[term.variable] += times * term.factor;
+    }
+    factors.back() += times * sum.constant();
+    return true;
+  };
+  constexpr std::int64_t largest = std::int64_t{1} << 31;
+  if (!add(*stored.value, 1)) return std::nullopt;
+  if (placed.low) {
+    const auto least = stored.low->range(placement.ranges());
+    if (!least || least->least < placed.range.least || !add(*stored.low, -1)) return std::nullopt;
+  } else {
+    factors.back() -= placed.range.least;
+  }
+  for (std::size_t mode = 0; mode < modes; ++mode)
+    if (factors[mode] > largest || factors[mode] < -largest) return std::nullopt;
+  constexpr std::int64_t furthest = std::int64_t{1} << 61;
+  return factors.back() > furthest || factors.back() < -furthest ? std::nullopt : std::optional(factors);
+}
+
+/// The levels as parts or sums of modes, each mode the own one of some level; nothing where they are not.
+std::optional<LocatedLevels> located_sums(const Placement& placement) {
+  const Layout& layout = placement.layout();
+  if (!layout.free.empty() || placement.depends_on_data()) return std::nullopt;
+  LocatedLevels located;
+  std::vector<std::optional<std::vector<std::int64_t>>> coordinates(layout.levels.size());
+  std::map<std::uint32_t, std::uint32_t> level_of;  // by mode: one of which it is the own one
+  for (std::uint32_t level = 0; level < layout.levels.size(); ++level) {
+    const auto part = has_lengths(layout.levels[level].kind) ? std::nullopt : part_of(layout, layout.levels[level]);
+    if (part && part->own) return std::nullopt;
+    located.parts.push_back(part.value_or(ModePart{}));
+    if (part && part->divisor == 1 && part->modulus == 0) level_of.try_emplace(part->mode, level);
+    if (!part) coordinates[level] = coordinate_of(placement, level);
+    if (!part && !coordinates[level]) return std::nullopt;
+  }
+  // A sum's own mode is one that no other level has.
+  for (std::uint32_t level = 0; level < layout.levels.size(); ++level) {
+    if (!coordinates[level]) continue;
+    std::optional<std::uint32_t> own;
+    for (std::uint32_t mode = 0; mode < layout.modes.size(); ++mode) {
+      if ((*coordinates[level])[mode] == 0) continue;
+      if (!own || (level_of.contains(*own) && !level_of.contains(mode))) own = mode;
+    }
+    if (!own) return std::nullopt;
+    located.parts[level].mode = *own;
+    level_of.try_emplace(*own, level);
+  }
+  for (std::uint32_t level = 0; level < layout.levels.size(); ++level) {
+    ModeSum& sum = located.sums.emplace_back();
+    if (!coordinates[level]) continue;
+    const std::uint32_t own = located.parts[level].mode;
+    sum.factor = (*coordinates[level])[own];
+    sum.offset = coordinates[level]->back();
+    sum.within = placement.levels()[level].extent != placement.extents()[own];
+    for (std::uint32_t mode = 0; mode < layout.modes.size(); ++mode) {
+      if (mode == own || (*coordinates[level])[mode] == 0) continue;
+      if (!level_of.contains(mode)) return std::nullopt;
+      sum.others.push_back({level_of.at(mode), (*coordinates[level])[mode]});
+    }
+  }
+  return located;
+}
+
 class Exposer {
  public:
   Exposer(const Network& network, const std::vector<StoredAs>& stored, Exposing exposing, const std::set<TensorId>& located = {})
@@ -147,7 +226,7 @@ class Exposer {
     exposure_.by_choice = by_choice_;
     exposure_.tensors.resize(network_.tensors.size());
     find_classes();
-    std::erase_if(located_, [&](TensorId tensor) { return !located_parts(tensor); });
+    std::erase_if(located_, [&](TensorId tensor) { return !located_levels(tensor); });
     for (const TensorId tensor : located_) keep_whole(tensor);
     for (TensorId tensor = 0; tensor < network_.tensors.size(); ++tensor) take_layout(tensor);
     if (exposing_ == Exposing::whole_blocks) leave_whole();
@@ -163,12 +242,18 @@ class Exposer {
     return std::move(exposure_);
   }
 
-  /// Of the levels of an operand the parts of its modes; nothing where some are none.
-  std::optional<std::vector<ModePart>> located_parts(TensorId tensor) const {
+  /// Of the levels of an operand the parts of its modes, or the sums; nothing where some are none.
+  std::optional<LocatedLevels> located_levels(TensorId tensor) const {
     const auto& format = stored_[tensor].format;
     if (!format || !format->layout || network_.tensors[tensor].is_result || is_pattern(tensor)) return std::nullopt;
-    const Layout& layout = *format->layout;
-    if (!is_plain_kinds(layout) || stored_[tensor].level_extents.size() != layout.levels.size()) return std::nullopt;
+    if (!is_plain_kinds(*format->layout) || stored_[tensor].level_extents.size() != format->layout->levels.size()) return std::nullopt;
+    if (auto parts = located_parts(*format->layout)) return LocatedLevels{std::move(*parts), {}};
+    if (stored_[tensor].figures_alone || repeats_an_index(tensor)) return std::nullopt;
+    const auto placement = Placement::of(*format->layout, network_.tensors[tensor].extents, network_.tensors[tensor].name);
+    return placement ? located_sums(*placement) : std::nullopt;
+  }
+
+  static std::optional<std::vector<ModePart>> located_parts(const Layout& layout) {
     std::vector<ModePart> parts;
     for (const LayoutLevel& level : layout.levels) {
       const auto part = part_of(layout, level);
@@ -187,11 +272,20 @@ class Exposer {
   std::set<TensorId> may_be_located() const {
     std::set<TensorId> found;
     for (TensorId tensor = 0; tensor < network_.tensors.size(); ++tensor)
-      if (located_parts(tensor) && meets_another(tensor)) found.insert(tensor);
+      if (meets_another(tensor) && located_levels(tensor)) found.insert(tensor);
     return found;
   }
 
  private:
+  /// Whether an access has an index twice, of which a sum would be another.
+  bool repeats_an_index(TensorId tensor) const {
+    bool repeats = false;
+    for_accesses([&](const TensorAccess& access) {
+      const std::set<IndexId> distinct(access.indices.begin(), access.indices.end());
+      repeats = repeats || (access.tensor == tensor && distinct.size() != access.indices.size());
+    });
+    return repeats;
+  }
   /// Whether a product has another sparse factor over one of the operand's indices.
   bool meets_another(TensorId tensor) const {
     const auto is_sparse = [&](TensorId other) { return stored_[other].format && !stored_[other].format->all_dense(); };
@@ -357,7 +451,7 @@ class Exposer {
   void settle_sums() {
     std::erase_if(native_, [&](const auto& one) { return !one.second.sums.empty() && !may_stay(one.first, one.second); });
     for (TensorId tensor = 0; tensor < network_.tensors.size(); ++tensor) {
-      if (native_.contains(tensor)) continue;
+      if (native_.contains(tensor) || located_.contains(tensor)) continue;
       for (Native& native : placed_levels(tensor)) {
         if (!may_stay(tensor, native)) continue;
         native_[tensor] = std::move(native);
@@ -546,7 +640,9 @@ class Exposer {
     for (std::size_t mode = 0; mode < declared.extents.size(); ++mode)
       is_cut = is_cut || (mode_index_.contains({tensor, mode}) && !cuts(tensor, mode).empty()) || sum_over(tensor, mode);
     if (located_.contains(tensor)) {
-      exposed.parts = *located_parts(tensor);
+      LocatedLevels located = *located_levels(tensor);
+      exposed.parts = std::move(located.parts);
+      exposed.sums = std::move(located.sums);
       exposed.read_in = *stored.format;
       exposed.located = true;
       return;
@@ -635,10 +731,13 @@ class Exposer {
       return result;
     }
     if (exposed.located) {
+      for (const ModePart& part : exposed.parts) result.indices.push_back(indices_of(access.indices[part.mode]).front());
+      TensorDeclaration declared = network_.tensors[access.tensor];
+      take_located(exposed, declared);
       std::vector<std::string> parts;
-      for (const ModePart& part : exposed.parts) {
-        result.indices.push_back(indices_of(access.indices[part.mode]).front());
-        parts.push_back(network_.indices[access.indices[part.mode]].name + part.of_mode().text());
+      for (std::size_t level = 0; level < exposed.parts.size(); ++level) {
+        const auto name = [&](std::size_t at) { return network_.indices[access.indices[exposed.parts[at].mode]].name; };
+        parts.push_back(located_text(declared, level, name));
       }
       exposure_.definitions.push_back(fmt::format("{} located at ({})", network_.tensors[access.tensor].name, fmt::join(parts, ", ")));
       return result;
@@ -718,10 +817,16 @@ class Exposer {
         const ModePart& part = parts[level];
         const LevelOf of = part.counts.value_or(LevelOf{tensor, static_cast<std::uint32_t>(level)});
         const bool counted = part.counts || part.own;
-        extents.push_back(counted ? level_extent(of) : part.of_mode().extent(given[part.mode]));
-        if (exposure_.tensors[tensor].located) network.tensors[tensor].parts.push_back(part.of_mode());
+        const bool sum = level < exposure_.tensors[tensor].sums.size();
+        extents.push_back(counted || sum ? level_extent(of) : part.of_mode().extent(given[part.mode]));
       }
+      if (exposure_.tensors[tensor].located) take_located(exposure_.tensors[tensor], network.tensors[tensor]);
     }
+  }
+
+  static void take_located(const ExposedTensor& exposed, TensorDeclaration& declared) {
+    for (const ModePart& part : exposed.parts) declared.parts.push_back(part.of_mode());
+    declared.sums = exposed.sums;
   }
 
   const Network& network_;

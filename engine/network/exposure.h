@@ -25,8 +25,11 @@
 //   y(i) = A(i,j) * B(i,j) * x(j), B as (i,j) -> (i/4:d, j/4:s, i%4:d, j%4:d), A as (i:d, j:s)
 //   y(i) = A(i,j) * B(i/4,j/4,i%4,j%4) * x(j)
 //
-// Where others walk its indices, a blocked operand may be located through its layout instead: its levels are parts of indices that
-// stay whole, and nothing beyond an extent is looked up.
+//   y(i) = A(i,j) * B(i,j) * x(j), B as (i,j) -> (j-i:s, i:d), A as (i:d, j:s), 7 by 9
+//   y(i) = A(i,j) * B(j-i+6,i) * x(j)
+//
+// Where others walk its indices, an operand in blocks, diagonals, bands or triangles may be located through its layout instead: its levels
+// are parts or sums of indices that stay whole, and nothing beyond an extent is looked up.
 #pragma once
 
 #include <cstdint>
@@ -73,8 +76,10 @@ struct ModeReach {
 
 /// A tensor as the planned network sees it.
 struct ExposedTensor {
-  /// What its modes there are; empty: as they were given.
+  /// What its modes there are; empty: as they were given. A located mode that is a sum has `sums` there, its own index being that of
+  /// the part's mode.
   std::vector<ModePart> parts;
+  std::vector<ModeSum> sums = {};  ///< by level; empty: there are none
   /// Of the modes that are sums of another's levels.
   std::map<std::uint32_t, ModeReach> reach = {};
   /// Operands: what they are laid out in before; levels in the order of `parts`, or a plain format where there are none.
@@ -96,6 +101,7 @@ struct StoredAs {
   std::optional<Format> format;                    ///< of an operand; of a result, where one is asked for
   std::vector<std::uint64_t> level_extents = {};   ///< of an operand with a layout
   std::optional<TensorId> like = {};               ///< of a result at the positions of an operand
+  bool figures_alone = false;                      ///< the operand is not there yet
 };
 
 struct Exposure {
@@ -129,8 +135,8 @@ enum class Exposing : std::uint8_t {
 std::optional<Exposure> exposed(const Network& network, const std::vector<StoredAs>& stored, Exposing exposing = Exposing::all,
                                 const std::set<TensorId>& located = {});
 
-/// Operands whose levels are quotients and remainders of their modes, in products with another sparse factor over one of their indices:
-/// reading them otherwise than by cutting may pay, unless both are full of the same blocks.
+/// Operands whose levels are quotients and remainders of their modes, or sums of these, in products with another sparse factor over one of
+/// their indices: reading them otherwise than by cutting, or through a copy, may pay, unless both are full of the same blocks.
 std::set<TensorId> may_be_located(const Network& network, const std::vector<StoredAs>& stored);
 
 /// The level of slots that is one compressed level with the singleton below: of (i:d, *:d, j:q) the second.

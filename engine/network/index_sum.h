@@ -34,9 +34,10 @@ struct ModeSum {
   std::int64_t factor = 1;
   std::vector<Other> others = {};
   std::int64_t offset = 0;
+  bool within = false;  ///< the mode has another extent than its index, where there is nothing beyond
   bool operator==(const ModeSum&) const = default;
 
-  bool is_whole() const { return factor == 1 && others.empty() && offset == 0; }
+  bool is_whole() const { return factor == 1 && others.empty() && offset == 0 && !within; }
 };
 
 }  // namespace weft

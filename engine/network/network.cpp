@@ -27,6 +27,17 @@ Expected<void> check_names(const Network& network) {
   return {};
 }
 
+/// A mode that is a sum has as many coordinates as it says: at other values there is nothing.
+Expected<void> check_sum(const Network& network, const TensorAccess& access, std::size_t mode) {
+  const TensorDeclaration& tensor = network.tensors[access.tensor];
+  std::set<IndexId> summed{access.indices[mode]};
+  bool good = !tensor.is_result && tensor.sums[mode].factor != 0 && (mode >= tensor.parts.size() || tensor.parts[mode].is_whole());
+  for (const ModeSum::Other& other : tensor.sums[mode].others)
+    good = good && other.factor != 0 && other.mode < access.indices.size() && summed.insert(access.indices[other.mode]).second;
+  if (!good) return input_error(fmt::format("network: mode {} of {} is no sum of indices", mode, tensor.name));
+  return {};
+}
+
 Expected<void> check_access(const Network& network, const TensorAccess& access) {
   if (access.tensor >= network.tensors.size()) {
     return input_error(fmt::format("network: tensor {} of {} is accessed", access.tensor, network.tensors.size()));
@@ -42,6 +53,10 @@ Expected<void> check_access(const Network& network, const TensorAccess& access) 
                                      network.indices.size(), tensor.name));
     }
     const Index& index = network.indices[access.indices[mode]];
+    if (tensor.is_sum(mode)) {
+      if (auto good = check_sum(network, access, mode); !good) return good;
+      continue;
+    }
     const IndexPart part = tensor.is_located(mode) ? tensor.parts[mode] : IndexPart{};
     if (part.divisor == 0 || (tensor.is_result && !part.is_whole()))
       return input_error(fmt::format("network: mode {} of {} is no part of an index", mode, tensor.name));
@@ -100,8 +115,7 @@ std::string print_access(const Network& network, const TensorAccess& access) {
   const TensorDeclaration& tensor = network.tensors[access.tensor];
   std::vector<std::string> indices;
   for (std::size_t mode = 0; mode < access.indices.size(); ++mode) {
-    std::string& index = indices.emplace_back(network.indices[access.indices[mode]].name);
-    if (tensor.is_located(mode)) index += tensor.parts[mode].text();
+    indices.push_back(located_text(network, access, mode));
   }
   return fmt::format("{}({})", tensor.name, fmt::join(indices, ","));
 }
@@ -140,6 +154,17 @@ std::string print_term(const Network& network, const Term& term) {
 }
 
 }  // namespace
+
+std::string located_text(const Network& network, const TensorAccess& access, std::size_t mode) {
+  return located_text(network.tensors[access.tensor], mode, [&](std::size_t at) { return network.indices[access.indices[at]].name; });
+}
+
+std::string located_text(const TensorDeclaration& tensor, std::size_t mode, const std::function<std::string(std::size_t)>& name) {
+  if (!tensor.is_sum(mode)) return name(mode) + (tensor.is_located(mode) ? tensor.parts[mode].text() : "");
+  std::vector<std::pair<std::string, std::int64_t>> summands{{name(mode), tensor.sums[mode].factor}};
+  for (const ModeSum::Other& other : tensor.sums[mode].others) summands.emplace_back(name(other.mode), other.factor);
+  return sum_text(summands, tensor.sums[mode].offset, false);
+}
 
 Network::Network() = default;
 Network::Network(const Network&) = default;

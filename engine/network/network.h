@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "engine/network/contraction_tree.h"
 #include "engine/network/index_part.h"
+#include "engine/network/index_sum.h"
 #include "weft/error.h"
 #include "weft/format.h"
 
@@ -22,16 +24,18 @@ struct Index {
 };
 
 /// A named tensor: an operand, or the result of an assignment. One with parts is located through its layout, under loops over the
-/// indices that it has parts of: B(i/4,j/4,i%4,j%4) is accessed as B(i,j,i,j).
+/// indices that it has parts or sums of: B(i/4,j/4,i%4,j%4) is accessed as B(i,j,i,j), B(j-i+6,i) as B(j,i).
 struct TensorDeclaration {
   std::string name;
   std::vector<std::uint64_t> extents;  ///< by mode
   Scalar scalar = Scalar::f64;
   bool is_result = false;
   std::vector<IndexPart> parts = {};  ///< of an operand, by mode; empty: whole indices
+  std::vector<ModeSum> sums = {};     ///< likewise; a mode with a sum has no part
   bool operator==(const TensorDeclaration&) const = default;
 
-  bool is_located(std::size_t mode) const { return mode < parts.size() && !parts[mode].is_whole(); }
+  bool is_sum(std::size_t mode) const { return mode < sums.size() && !sums[mode].is_whole(); }
+  bool is_located(std::size_t mode) const { return is_sum(mode) || (mode < parts.size() && !parts[mode].is_whole()); }
 };
 
 /// A tensor with the index of each of its modes. An index may repeat (a diagonal) except in a result.
@@ -72,6 +76,11 @@ struct Network {
   std::vector<Assignment> assignments;
   bool operator==(const Network&) const = default;
 };
+
+/// What a mode of an access is of indices: "j", "j/4%2", "j-i+6".
+std::string located_text(const Network& network, const TensorAccess& access, std::size_t mode);
+/// The same with the names of the indices by mode.
+std::string located_text(const TensorDeclaration& tensor, std::size_t mode, const std::function<std::string(std::size_t)>& name);
 
 /// Checks what the types cannot: ids in range, extents of accesses equal those of their indices, no index twice in a
 /// result, every result index in every term, results assigned once and before use, trees over exactly the factors,

@@ -90,7 +90,7 @@ std::string Iteration::extent(loop::IndexId index) {
 
 /// Of n coordinates x there are nq values of x / d, d * (nq - 1) < n <= d * nq; of these % m there are min(nq, m).
 std::string Iteration::given_extent(const loop::IndexDefinition& definition, const std::string& name) {
-  if (definition.is_sum()) return fmt::format("{}", definition.extent);
+  if (definition.is_sum()) return fmt::format("{}", *definition.extent);
   const std::string all = extent(definition.of.front().index);
   std::uint64_t known = 0;
   if (const auto read = std::from_chars(all.data(), all.data() + all.size(), known); read.ec == std::errc())

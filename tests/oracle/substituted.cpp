@@ -76,11 +76,7 @@ std::string difference_from_network(const Schedule& schedule, const Network& net
   Substituted wanted{term.coefficient, {}};
   for (const TensorAccess& factor : term.factors) {
     Names indices;
-    const TensorDeclaration& declared = network.tensors[factor.tensor];
-    for (std::size_t mode = 0; mode < factor.indices.size(); ++mode) {
-      std::string& name = indices.emplace_back(network.indices[factor.indices[mode]].name);
-      if (declared.is_located(mode)) name += declared.parts[mode].text();
-    }
+    for (std::size_t mode = 0; mode < factor.indices.size(); ++mode) indices.push_back(located_text(network, factor, mode));
     wanted.factors.emplace_back(network.tensors[factor.tensor].name, std::move(indices));
   }
   std::ranges::sort(wanted.factors);

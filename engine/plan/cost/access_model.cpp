@@ -46,9 +46,14 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ContractedTensor& 
     const std::uint32_t mode = tensor.mode(level);
     if (transposed && mode == path.last) continue;
     const LevelKind kind = tensor.storage == Storage::stored ? tensor.layout.levels[level].kind : LevelKind::dense;
-    levels_.push_back({access.indices[mode], mode, kind, mode_extent_[mode], parts != nullptr && parts->is_located(mode)});
+    IndexSet needs = one_index(access.indices[mode]);
+    if (parts != nullptr && parts->is_sum(mode))
+      for (const ModeSum::Other& other : parts->sums[mode].others) needs |= one_index(access.indices[other.mode]);
+    levels_.push_back({access.indices[mode], mode, kind, mode_extent_[mode], parts != nullptr && parts->is_located(mode), needs});
   }
-  if (transposed) levels_.push_back({access.indices[path.last], path.last, LevelKind::dense, mode_extent_[path.last]});
+  if (transposed)
+    levels_.push_back({access.indices[path.last], path.last, LevelKind::dense, mode_extent_[path.last], false,
+                       one_index(access.indices[path.last])});
   contiguous_ = tensor.role == TensorRole::intermediate ? indices_
                 : levels_.empty() || levels_.back().located ? 0
                                                         : one_index(levels_.back().index);
@@ -99,7 +104,7 @@ BoundState AccessModel::bound(IndexSet indices) const {
     }
     return state;
   }
-  while (state < levels_.size() && contains(indices, levels_[state].index)) ++state;
+  while (state < levels_.size() && (levels_[state].needs & ~indices) == 0) ++state;
   return state;
 }
 

@@ -28,7 +28,7 @@ struct LevelStep {
   bool one_entry = false;  ///< a singleton below a level of another kind: each of its positions has one, over which there is no loop
   bool of_runs = false;    ///< a level of a chain above its last: its coordinates are runs of equal ones, whose ends are looked for
   bool adjacent = false;   ///< the coordinates of a fiber follow each other
-  bool located = false;    ///< at a part of the loop's index
+  bool located = false;    ///< at a part of the loop's index, or a sum with it
 
   /// A coordinate is found without a search.
   bool is_table() const { return sparse && has_gaps(kind); }
@@ -130,7 +130,8 @@ class AccessModel {
     std::uint32_t mode = 0;
     LevelKind kind = LevelKind::dense;
     double extent = 0;
-    bool located = false;  ///< at a part of its index
+    bool located = false;  ///< at a part or a sum of its index
+    IndexSet needs = 0;    ///< the index, and those that a sum has beside it
   };
   static constexpr std::size_t usual_order = 6;
 

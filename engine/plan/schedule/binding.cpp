@@ -1,6 +1,7 @@
 #include "engine/plan/schedule/binding.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "engine/plan/schedule/append_order.h"
 #include "runtime/dense_levels.h"
@@ -8,29 +9,36 @@
 namespace weft {
 
 std::vector<BoundLevel> bind_levels(const std::vector<IndexId>& indices, const Format& format,
-                                    const std::vector<IndexId>& loops, std::uint64_t located) {
+                                    const std::vector<IndexId>& loops, const LocatedModes& located) {
   std::vector<BoundLevel> bound;
   bound.reserve(format.order());
   std::size_t depth = 0;
   bool driven = false;  // a level is already direct at this depth
   for (std::size_t level = 0; level < format.order(); ++level) {
-    const IndexId index = indices[format.mode_order[level]];
-    const auto own = static_cast<std::size_t>(std::find(loops.begin(), loops.end(), index) - loops.begin());
+    const std::uint32_t mode = format.mode_order[level];
+    const auto depth_of = [&](IndexId index) { return static_cast<std::size_t>(std::find(loops.begin(), loops.end(), index) - loops.begin()); };
+    std::size_t own = depth_of(indices[mode]);
+    for (std::uint64_t others = located.beside(mode); others != 0; others &= others - 1)
+      own = std::max(own, depth_of(indices[static_cast<std::size_t>(std::countr_zero(others))]));
     if (own > depth) {
       depth = own;
       driven = false;
     }
-    const bool direct = own == depth && !driven && (located >> format.mode_order[level] & 1) == 0;
+    const bool direct = own == depth && !driven && !located.has(mode);
     driven = driven || own == depth;
     bound.push_back({depth, direct});
   }
   return bound;
 }
 
-std::uint64_t located_modes(const TensorDeclaration& tensor) {
-  std::uint64_t located = 0;
-  for (std::size_t mode = 0; mode < tensor.parts.size(); ++mode)
-    if (tensor.is_located(mode)) located |= std::uint64_t{1} << mode;
+LocatedModes located_modes(const TensorDeclaration& tensor) {
+  LocatedModes located;
+  for (std::size_t mode = 0; mode < tensor.extents.size(); ++mode) {
+    if (tensor.is_located(mode)) located.modes |= std::uint64_t{1} << mode;
+    if (!tensor.is_sum(mode)) continue;
+    located.others.resize(tensor.extents.size());
+    for (const ModeSum::Other& other : tensor.sums[mode].others) located.others[mode] |= std::uint64_t{1} << other.mode;
+  }
   return located;
 }
 
@@ -55,11 +63,15 @@ bool filters(const Schedule& schedule, const ScheduledStatement& statement, std:
 
 namespace {
 
-/// Whether a mode of the access holds a part of the index: neighbours at that are no neighbours there.
+/// Whether a mode of the access holds a part or a sum of the index: neighbours at that are no neighbours there.
 bool is_located(const Schedule& schedule, const ScheduledAccess& access, IndexId index) {
-  const std::uint64_t located = schedule.tensors[access.tensor].located;
-  for (std::size_t mode = 0; located != 0 && mode < access.indices.size(); ++mode)
-    if (access.indices[mode] == index && (located >> mode & 1) != 0) return true;
+  const LocatedModes& located = schedule.tensors[access.tensor].located;
+  for (std::size_t mode = 0; located.modes != 0 && mode < access.indices.size(); ++mode) {
+    if (!located.has(mode)) continue;
+    std::uint64_t modes = located.beside(mode) | std::uint64_t{1} << mode;
+    for (; modes != 0; modes &= modes - 1)
+      if (access.indices[static_cast<std::size_t>(std::countr_zero(modes))] == index) return true;
+  }
   return false;
 }
 

@@ -21,9 +21,8 @@ struct BoundLevel {
 
 /// One per level of `format`. Every index of the access must be among `loops`. `located`: the modes that never drive.
 std::vector<BoundLevel> bind_levels(const std::vector<IndexId>& indices, const Format& format,
-                                    const std::vector<IndexId>& loops, std::uint64_t located = 0);
-/// The modes of a tensor that hold parts of indices, bit m mode m.
-std::uint64_t located_modes(const TensorDeclaration& tensor);
+                                    const std::vector<IndexId>& loops, const LocatedModes& located = {});
+LocatedModes located_modes(const TensorDeclaration& tensor);
 
 /// A sparse level of a factor, bound at some loop.
 struct SparseLevel {

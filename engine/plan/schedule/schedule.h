@@ -46,6 +46,17 @@ namespace weft {
 
 enum class TensorRole : std::uint8_t { operand, intermediate, result };
 
+/// Modes of an operand that are located through its layout, and never drive: bit m mode m (TensorDeclaration::parts, sums). `others`, by
+/// mode: those modes whose indices a sum has beside its own; empty: there are no sums.
+struct LocatedModes {
+  std::uint64_t modes = 0;
+  std::vector<std::uint64_t> others = {};
+  bool operator==(const LocatedModes&) const = default;
+
+  bool has(std::size_t mode) const { return (modes >> mode & 1) != 0; }
+  std::uint64_t beside(std::size_t mode) const { return mode < others.size() ? others[mode] : 0; }
+};
+
 /// A tensor that products read or write.
 struct NamedTensor {
   std::string name;
@@ -58,8 +69,7 @@ struct NamedTensor {
   /// A result whose positions are those of an operand (position among the tensors), or of its leading levels with dense ones below:
   /// pos and crd of the levels up to the last that is not dense are shared.
   std::optional<std::uint32_t> like = {};
-  /// Of an operand, bit m mode m: what the index of an access gives is looked up there, and never drives (TensorDeclaration::parts).
-  std::uint64_t located = 0;
+  LocatedModes located = {};  ///< of an operand
   bool operator==(const NamedTensor&) const = default;
 };
 

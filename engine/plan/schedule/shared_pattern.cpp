@@ -17,8 +17,9 @@ std::vector<IndexId> by_level(const std::vector<IndexId>& indices, const Format&
   return levels;
 }
 
-// A factor with the indices of the result, each once.
+// A factor with the indices of the result, each once; none that is located through its layout.
 const TensorAccess* whole_factor(const Network& network, TensorId operand) {
+  if (!network.tensors[operand].parts.empty()) return nullptr;
   const Assignment& assignment = network.assignments.front();
   const IndexSet wanted = index_set(assignment.result.indices);
   for (const TensorAccess& factor : assignment.terms.front().factors) {

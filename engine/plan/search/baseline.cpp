@@ -83,7 +83,7 @@ std::vector<IndexId> appended_modes(const ScheduledStatement& statement, const S
 void make_concordant(ScheduledTensor& tensor, const ScheduledAccess& access, const std::vector<IndexId>& loops,
                      const std::vector<OperandFacts>& operands) {
   if (!may_be_converted(facts_of(operands, tensor.tensor))) return;
-  const std::vector<BoundLevel> bound = bind_levels(access.indices, tensor.format, loops);
+  const std::vector<BoundLevel> bound = bind_levels(access.indices, tensor.format, loops, tensor.located);
   for (std::size_t level = 0; level < bound.size(); ++level) {
     if (loops[bound[level].loop] == access.indices[tensor.format.mode_order[level]]) continue;
     tensor.format = concordant_format(access.indices, loops, tensor.format.scalar);

@@ -1,4 +1,5 @@
-// Blocked operands that are located through their layouts, wherever the planner would have them read otherwise: random products with
+// Operands in blocks, diagonals, bands and triangles that are located through their layouts, wherever the planner would have
+// them read otherwise: random products with
 // other sparse factors, by sampled schedules, interpreted and compiled; and as the engine chooses.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
@@ -58,10 +59,25 @@ const std::vector<std::vector<std::string>> block_layouts = {
      "(i,j) -> (i:d, j/3:h, j%3:s)", "(i,j) -> (i/4:d, j/2:s, i%4/2:s, i%2:d, j%2:d)"},
     {"hicoo(2)", "(i,j,k) -> (i/2:s, j/2:s, k:s, i%2:d, j%2:d)", "(i,j,k) -> (k:d, i/3:s, j:s, i%3:d)"}};
 
+/// Levels that are sums of indices, and the entries that they have places for: j - i from `least` to `most`.
+struct SummedLayout {
+  std::string text;
+  std::int64_t least = -99;
+  std::int64_t most = 99;
+};
+
+const std::vector<SummedLayout> summed_layouts = {
+    {"dia"}, {"(i,j) -> (j-i:s, j:d)"}, {"(i,j) -> (i-j:s, i:d)"}, {"(i,j) -> (i+j:s, i:d)"}, {"(i,j) -> (i:d, j-i:s)"},
+    {"(i,j) -> (j:s, j-i:s)"}, {"(i,j) -> (j-i:d, i:s)"}, {"(i,j) -> (i+2*j:h, j:d)"}, {"(i,j) -> (i:d, j-i:b)"},
+    {"(i,j) -> (j-i:u, j:q)"}, {"(i,j) -> (i/2:d, j-i:s, i%2:d)"}, {"band(2,1)", -2, 1}, {"band(0,0)", 0, 0}, {"band(1,3)", -1, 3},
+    {"(i,j) -> (j:d, i-j:d(-1..3))", -2, 1}, {"lower", -99, 0}, {"upper", 0, 99}, {"(i,j) -> (i:s, j:d(..i+1))", -99, 0},
+    {"(i,j) -> (j:d, i:d(j..))", -99, 0}, {"(i,j) -> (i:d, j:d(i..i+3))", 0, 2}};
+
 const std::vector<std::vector<std::string>> plain_formats = {
     {}, {"d", "s", "b", "h"}, {"dd", "ds", "ss", "ds:1,0", "uq", "sd", "dh", "db"}, {"ddd", "sss", "uqq", "dss:2,0,1", "suq", "ssd"}};
 
-RandomNetwork drawn(Dice& dice) {
+/// With the layouts of some operands, whose entries have places there.
+RandomNetwork drawn(Dice& dice, std::map<std::string, std::string>& layouts) {
   const Form& form = dice.pick(forms);
   RandomNetwork random;
   random.expression = form.expression;
@@ -81,6 +97,14 @@ RandomNetwork drawn(Dice& dice) {
     }
     operand.format = *parse_format(dice.pick(plain_formats[indices.size()]));
     draw_entries(operand, operand.format.all_dense() ? 100 : 5 + dice.below(70), dice);
+    if (operand.extents.size() == 2 && dice.percent(45)) {
+      const SummedLayout& summed = dice.pick(summed_layouts);
+      layouts[name] = summed.text;
+      std::erase_if(operand.entries, [&](const auto& entry) {
+        const std::int64_t diagonal = static_cast<std::int64_t>(entry.first[1]) - static_cast<std::int64_t>(entry.first[0]);
+        return diagonal < summed.least || diagonal > summed.most;
+      });
+    }
     random.operands.push_back(std::move(operand));
     random.factors.push_back(std::move(factor));
   }
@@ -88,10 +112,13 @@ RandomNetwork drawn(Dice& dice) {
   return random;
 }
 
-std::optional<Tensor> in_blocks(const Tensor& tensor, Dice& dice) {
+std::optional<Tensor> in_layout(const Tensor& tensor, const std::map<std::string, std::string>& layouts, const std::string& name,
+                                Dice& dice) {
   std::mt19937 random(static_cast<unsigned>(dice.below(1U << 30)));
   const std::size_t order = tensor.order();
-  const std::string text = dice.percent(75) ? dice.pick(block_layouts[order]) : random_layout(random, order);
+  const auto drawn = layouts.find(name);
+  const std::string blocks = dice.percent(75) ? dice.pick(block_layouts[order]) : random_layout(random, order);
+  const std::string text = drawn != layouts.end() ? drawn->second : blocks;
   auto format = parse_format(text);
   if (!format) return std::nullopt;
   auto stored = convert(tensor, *format, Resources(), "B");
@@ -135,16 +162,18 @@ TEST_CASE("operands located through their layouts change no result") {
   std::size_t forced = 0;
   std::size_t chosen = 0;
   std::size_t followed = 0;
+  std::size_t summed = 0;
   for (std::uint64_t seed = all.first; seed < all.first + all.count; ++seed) {
     Dice dice(seed);
-    RandomNetwork random = drawn(dice);
+    std::map<std::string, std::string> layouts;
+    RandomNetwork random = drawn(dice, layouts);
     const auto made = built(random, Resources());
     REQUIRE_MESSAGE(made, (made ? "" : made.error().message));
     std::string said = fmt::format("seed {}: {}", seed, random.expression);
     std::map<std::string, Tensor> tensors = made->tensors;
     for (auto& [name, tensor] : tensors) {
       if (name != "B" && !dice.percent(25)) continue;
-      if (auto stored = in_blocks(tensor, dice)) tensor = std::move(*stored);
+      if (auto stored = in_layout(tensor, layouts, name, dice)) tensor = std::move(*stored);
     }
     for (const auto& [name, tensor] : tensors) said += fmt::format("; {} {}", name, tensor.format().text());
     CAPTURE(said);
@@ -163,6 +192,9 @@ TEST_CASE("operands located through their layouts change no result") {
     const bool any = exposure && !exposure->is_exposed(result) && std::ranges::any_of(exposure->tensors, &ExposedTensor::located);
     if (any) {
       ++forced;
+      summed += std::ranges::any_of(exposure->tensors, [](const ExposedTensor& one) {
+        return std::ranges::any_of(one.sums, [](const ModeSum& sum) { return !sum.is_whole(); });
+      });
       REQUIRE(check(exposure->network));
       const auto over = located(*exposure, tensors);
       REQUIRE(over);
@@ -197,8 +229,10 @@ TEST_CASE("operands located through their layouts change no result") {
     REQUIRE_MESSAGE(results, (results ? "" : results.error().message));
     CHECK(wrong_result(results->at("R"), expected) == "");
   }
-  MESSAGE(forced << " networks with located operands, " << chosen << " chosen, " << followed << " programs with cursors");
+  MESSAGE(forced << " networks with located operands, " << chosen << " chosen, " << summed << " at sums, " << followed
+                 << " programs with cursors");
   if (all.count >= 60) CHECK(forced > all.count / 3);
+  if (all.count >= 60) CHECK(summed > all.count / 20);
   if (all.count >= 60) CHECK(chosen > all.count / 20);
 }
 

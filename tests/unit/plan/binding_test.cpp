@@ -38,7 +38,7 @@ TEST_CASE("the second level of a diagonal is late") {
 }
 
 TEST_CASE("a level at a part of its index never drives, and its loop is no vector loop") {
-  const auto bound = bind_levels({0, 1, 0}, *parse_format("dsd"), {0, 1}, 0b101);
+  const auto bound = bind_levels({0, 1, 0}, *parse_format("dsd"), {0, 1}, {0b101});
   CHECK(bound[0].loop == 0);
   CHECK_FALSE(bound[0].direct);
   CHECK(bound[1].loop == 1);
@@ -49,7 +49,7 @@ TEST_CASE("a level at a part of its index never drives, and its loop is no vecto
   const TensorId tensor = made.operands[0].tensor;
   made.network.tensors[tensor].parts = {{2, 0}, {}, {1, 2}};
   made.network.tensors[tensor].extents = {2, 8, 2};
-  CHECK(located_modes(made.network.tensors[tensor]) == 0b101);
+  CHECK(located_modes(made.network.tensors[tensor]).modes == 0b101);
   Schedule schedule = baseline(made);
   const Assignment& assignment = made.network.assignments[0];
   schedule.statements[0].loops = {assignment.result.indices[0], assignment.terms[0].factors[1].indices[0]};

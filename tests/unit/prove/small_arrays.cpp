@@ -158,7 +158,7 @@ class LoopsOverArrays {
   int given_coordinate(const loop::IndexDefinition& given) const {
     auto sum = static_cast<int>(given.offset);
     for (const loop::Summand& summand : given.of) sum += static_cast<int>(summand.factor) * coordinate_[summand.index];
-    return sum < 0 ? static_cast<int>(given.extent) : static_cast<int>(given.part.coordinate(static_cast<std::uint64_t>(sum)));
+    return sum < 0 ? static_cast<int>(given.extent.value_or(0)) : static_cast<int>(given.part.coordinate(static_cast<std::uint64_t>(sum)));
   }
 
   std::size_t level_of(AccessId access) const { return reached_[access].size() - 1; }
