@@ -299,7 +299,6 @@ class Preparation {
       const auto operand = stored_.find(declared.name);
       if (declared.is_result || operand == stored_.end() || operand->second.stored != nullptr) continue;
       stored[tensor].format = operand->second.format;
-      stored[tensor].figures_alone = true;
       if (!operand->second.format.layout) continue;
       const auto placement = Placement::of(*operand->second.format.layout, declared.extents, declared.name);
       if (!placement) return std::unexpected(placement.error());

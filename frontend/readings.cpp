@@ -34,7 +34,15 @@ double copies_of(const std::set<TensorId>& tensors, const PlannedReading& readin
   return ns;
 }
 
-/// Blocked operands beside others: cut, located, copied.
+/// Whether all of these are read through plain copies, and no other layout through its levels.
+bool reads_copies(const PlannedReading& reading, const std::set<TensorId>& operands) {
+  if (!reading.exposure) return false;
+  const std::vector<ExposedTensor>& tensors = reading.exposure->tensors;
+  return std::ranges::all_of(operands, [&](TensorId tensor) { return tensors[tensor].read_in && tensors[tensor].parts.empty(); }) &&
+         std::ranges::none_of(tensors, [](const ExposedTensor& one) { return !one.parts.empty(); });
+}
+
+/// Operands in blocks, diagonals, bands and triangles beside others: cut or copied, located, all copied.
 Expected<ChosenReading> blocks_read(PlannedReading all, const CopyPrices& prices, const PlanReading& plan) {
   const std::set<TensorId> blocked = all.may_be_located;
   const std::vector<TensorDeclaration> tensors = all.exposure->given.tensors;
@@ -64,7 +72,7 @@ Expected<ChosenReading> blocks_read(PlannedReading all, const CopyPrices& prices
     if (blocked.size() > 1) others.push_back({.located = {tensor}});
   others.push_back({.exposing = Exposing::copies});
   for (const Reading& other : others) {
-    if (other.exposing == Exposing::copies && copies_ns >= best_ns) continue;
+    if (other.exposing == Exposing::copies && (copies_ns >= best_ns || reads_copies(best.reading, blocked))) continue;
     auto one = plan(other);
     if (!one && !has_no_room(one)) return std::unexpected(one.error());
     if (one) consider(std::move(*one), other.located);

@@ -71,7 +71,8 @@ struct ChosenReading {
   std::string reason = {};
 };
 
-/// Blocked operands beside others: cut, each or all located, or all copied. Slots and diagonals, which are walked place by place: those
+/// Operands in blocks, diagonals, bands and triangles beside others: cut, or copied where they cannot be, each or all located, or all
+/// copied. Slots and diagonals, which are walked place by place: those
 /// places or copies, unless their layouts are `pinned`. Nothing whose copies alone take longer than another way is planned. `first`: with
 /// all located that may be, else as asked for.
 Expected<ChosenReading> chosen_reading(PlannedReading first, const CopyPrices& prices, const std::map<std::string, Format>& pinned,

@@ -248,7 +248,7 @@ class Exposer {
     if (!format || !format->layout || network_.tensors[tensor].is_result || is_pattern(tensor)) return std::nullopt;
     if (!is_plain_kinds(*format->layout) || stored_[tensor].level_extents.size() != format->layout->levels.size()) return std::nullopt;
     if (auto parts = located_parts(*format->layout)) return LocatedLevels{std::move(*parts), {}};
-    if (stored_[tensor].figures_alone || repeats_an_index(tensor)) return std::nullopt;
+    if (repeats_an_index(tensor)) return std::nullopt;
     const auto placement = Placement::of(*format->layout, network_.tensors[tensor].extents, network_.tensors[tensor].name);
     return placement ? located_sums(*placement) : std::nullopt;
   }
@@ -310,13 +310,15 @@ class Exposer {
       if (mode_index_.contains({tensor, mode})) whole_.insert(class_of(mode_index_.at({tensor, mode})));
   }
 
-  /// Padding of a layout that is read through a plain copy is no entry there: what it would be multiplied with has to be finite.
+  /// Padding of a layout that is read through a plain copy is no entry there, but one where it is located at sums instead of being copied:
+  /// what it would be multiplied with has to be finite.
   void note_copied() {
     for (const Assignment& assignment : network_.assignments) {
       for (const Term& term : assignment.terms) {
         for (const TensorAccess& copied : term.factors) {
           const auto& format = stored_[copied.tensor].format;
-          if (!format || !format->layout || native_.contains(copied.tensor) || located_.contains(copied.tensor)) continue;
+          if (!format || !format->layout || native_.contains(copied.tensor)) continue;
+          if (located_.contains(copied.tensor) && located_levels(copied.tensor)->sums.empty()) continue;
           for (const TensorAccess& factor : term.factors)
             if (factor.tensor != copied.tensor) exposure_.finite.insert(factor.tensor);
         }

@@ -101,7 +101,6 @@ struct StoredAs {
   std::optional<Format> format;                    ///< of an operand; of a result, where one is asked for
   std::vector<std::uint64_t> level_extents = {};   ///< of an operand with a layout
   std::optional<TensorId> like = {};               ///< of a result at the positions of an operand
-  bool figures_alone = false;                      ///< the operand is not there yet
 };
 
 struct Exposure {

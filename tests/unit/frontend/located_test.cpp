@@ -94,6 +94,29 @@ TEST_CASE("blocks beside rows are located through their layout") {
   }
 }
 
+TEST_CASE("diagonals, bands and triangles beside rows are located through their layout") {
+  const std::vector<double> below = {2, 0, 0, 0, 0, 1, 3, 0, 0, 0, 0, 0, 4, 0, 0, 1, 0, 5, 2, 0};
+  const std::vector<double> above = {2, 0, 0, 1, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 2};
+  const std::vector<std::pair<std::string, std::vector<double>>> all = {
+      {"dia", b}, {"(i,j) -> (j-i:s, j:d)", b}, {"(i,j) -> (i:d, j-i:s)", b}, {"band(3,3)", b}, {"band(3,0)", below}, {"lower", below}, {"upper", above}};
+  for (const auto& [layout, values] : all) {
+    CAPTURE(layout);
+    const Tensors tensors{{"A", sparse({4, 5}, a, "ds")}, {"B", sparse({4, 5}, values, layout)}, {"x", dense({5}, {1, 2, 3, 4, 5})}};
+    std::vector<double> expected(4);
+    for (std::size_t place = 0; place < 20; ++place) expected[place / 5] += a[place] * values[place] * static_cast<double>(place % 5 + 1);
+    const Ran rows = ran("y(i) = A(i,j) * B(i,j) * x(j)", tensors, "y");
+    CHECK(rows.values == expected);
+    CHECK(says(rows, "B is located through its layout, "));
+    CHECK(says(rows, "with B located at ("));
+    // Places without an entry are none where something is not finite, as in the copy that it is read through then.
+    Tensors infinite = tensors;
+    infinite["x"] = dense({5}, {infinity, infinity, infinity, infinity, infinity});
+    const Ran met = ran("y(i) = A(i,j) * B(i,j) * x(j)", infinite, "y");
+    CHECK(!says(met, "B is located"));
+    for (std::size_t row = 0; row < 4; ++row) CHECK(met.values[row] == (expected[row] == 0 ? 0 : infinity));
+  }
+}
+
 TEST_CASE("a product of blocks that no cut fits is one of plain copies where the calls pay for them") {
   const std::vector<double> c = {1, 0, 2, 0, 0, 3, 0, 0, 0, 0, 0, 1, 4, 0, 0, 0, 0, 5, 0, 6};
   const Tensors tensors{{"A", sparse({4, 5}, a, "bcsr(2,3)")}, {"B", sparse({5, 4}, c, "bcsr(4,4)")}};

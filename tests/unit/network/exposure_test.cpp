@@ -82,6 +82,38 @@ TEST_CASE("others that would cut an index of a located operand are read through 
   CHECK(!cut->by_choice);
 }
 
+TEST_CASE("a located operand has sums of whole indices") {
+  const Network network = masked();
+  const auto said = [&](const StoredAs& layout) {
+    CHECK(may_be_located(network, {{}, stored("ds"), layout, stored("d")}) == std::set<TensorId>{2});
+    const auto exposure = exposed(network, {{}, stored("ds"), layout, stored("d")}, Exposing::all, {2});
+    REQUIRE(exposure);
+    const auto checked = check(exposure->network);
+    CHECK_MESSAGE(checked, (checked ? "" : checked.error().message));
+    CHECK(exposure->network.tensors[2].extents == layout.level_extents);
+    CHECK(exposure->finite == std::set<TensorId>{1, 3});
+    return print(exposure->network);
+  };
+  CHECK(said(stored("dia", {15, 7})) == "y(i) = A(i,j) * B(j-i+6,i) * x(j)");
+  CHECK(said(stored("(i,j) -> (j-i:s, j:d)", {15, 9})) == "y(i) = A(i,j) * B(-i+j+6,j) * x(j)");
+  CHECK(said(stored("band(2,1)", {7, 4})) == "y(i) = A(i,j) * B(i,j-i+2) * x(j)");
+  CHECK(said(stored("lower", {7, 7})) == "y(i) = A(i,j) * B(i,j) * x(j)");
+  CHECK(said(stored("upper", {7, 9})) == "y(i) = A(i,j) * B(i,j-i) * x(j)");
+  CHECK(said(stored("(i,j) -> (2*i-j:s, j:d)", {21, 9})) == "y(i) = A(i,j) * B(2*i-j+8,j) * x(j)");
+  for (const char* const other : {"(i,j) -> (j-i:s unordered, j:d)", "(i,j) -> (i:d, j:d(i-1..i+2))", "bcsr(2,2,unaligned)"})
+    CHECK(may_be_located(network, {{}, stored("ds"), stored(other, {15, 9}), stored("d")}).empty());
+}
+
+TEST_CASE("sums of indices are of operands, each index once") {
+  Network network = exposed(masked(), {{}, stored("ds"), stored("dia", {15, 7}), stored("d")}, Exposing::all, {2})->network;
+  network.tensors[2].sums[0].others[0].mode = 0;
+  CHECK(check(network).error().message == "network: mode 0 of B is no sum of indices");
+  network.tensors[2].sums[0].others[0].mode = 2;
+  CHECK(check(network).error().message == "network: mode 0 of B is no sum of indices");
+  network.tensors[2].sums[0].others[0] = {1, 0};
+  CHECK(check(network).error().message == "network: mode 0 of B is no sum of indices");
+}
+
 TEST_CASE("parts of indices are of operands, and have the extents that they say") {
   Network network = exposed(masked(), {{}, stored("ds"), blocks, stored("d")}, Exposing::all, {2})->network;
   network.tensors[2].extents[0] = 3;
