@@ -448,7 +448,8 @@ Expected<ReadOperand> read_operand(const Exposure& exposure, TensorId operand, c
   wanted.scalar = given.format().scalar;
   const bool dense = std::ranges::all_of(wanted.levels, [](const Level& level) { return is_dense(level.kind); });
   const std::vector<std::uint64_t>& extents = exposure.network.tensors[operand].extents;
-  if (dense && given.format().all_dense() && !given.format().layout && (!exposed.reach.empty() || side_by_side(exposed.parts)))
+  if (dense && exposed.sums.empty() && given.format().all_dense() && !given.format().layout &&
+      (!exposed.reach.empty() || side_by_side(exposed.parts)))
     return read_dense(given, exposed, extents, resources, name, spare);
   if (!exposed.reach.empty()) {
     const auto elements = laid_out(given, wanted, changes, resources, name);
