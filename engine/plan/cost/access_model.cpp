@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <limits>
 
 #include "engine/plan/cost/co_iteration.h"
@@ -19,6 +20,18 @@ Format transposed_format(Format given, std::uint32_t last) {
 namespace {
 
 constexpr double most_dense_positions = 1u << 28;
+
+/// Of all values of a sum over the extents of its indices the share that a mode has coordinates for: 3 of m + n - 1 of a band of three.
+double share_in_range(const TensorDeclaration& tensor, std::size_t mode, const ScheduledAccess& access, const Network& network) {
+  const ModeSum& sum = tensor.sums[mode];
+  double values = 1;
+  const auto add = [&](std::size_t at, std::int64_t factor) {
+    values += std::abs(static_cast<double>(factor)) * (static_cast<double>(network.indices[access.indices[at]].extent) - 1);
+  };
+  add(mode, sum.factor);
+  for (const ModeSum::Other& other : sum.others) add(other.mode, other.factor);
+  return values > 0 ? std::min(1.0, static_cast<double>(tensor.extents[mode]) / values) : 1;
+}
 
 }  // namespace
 
@@ -47,8 +60,10 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ContractedTensor& 
     if (transposed && mode == path.last) continue;
     const LevelKind kind = tensor.storage == Storage::stored ? tensor.layout.levels[level].kind : LevelKind::dense;
     IndexSet needs = one_index(access.indices[mode]);
-    if (parts != nullptr && parts->is_sum(mode))
+    if (parts != nullptr && parts->is_sum(mode)) {
       for (const ModeSum::Other& other : parts->sums[mode].others) needs |= one_index(access.indices[other.mode]);
+      summed_ = true;
+    }
     levels_.push_back({access.indices[mode], mode, kind, mode_extent_[mode], parts != nullptr && parts->is_located(mode), needs});
   }
   if (transposed)
@@ -71,13 +86,15 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ContractedTensor& 
   density_by_level_.push_back(1);
   ModeSet modes = 0;
   double combinations = 1;
+  double in_range = 1;
   for (const StoredLevel& level : levels_) {
     modes |= ModeSet{1} << level.mode;
     combinations *= level.extent;
+    if (summed_ && parts->is_sum(level.mode)) in_range *= share_in_range(*parts, level.mode, access, network);
     const bool dense = !sparse_ || !is_sparse(level.kind);
     const double positions = follows_ ? 0 : dense ? positions_by_level_.back() * level.extent : statistics_->distinct(modes);
     positions_by_level_.push_back(positions);
-    density_by_level_.push_back(combinations > 0 ? positions / combinations : 0);
+    density_by_level_.push_back(combinations > 0 ? in_range * positions / combinations : 0);
   }
   if (follows_) {
     positions_by_modes_.assign(std::size_t{1} << mode_index_.size(), -1);
@@ -217,7 +234,7 @@ double AccessModel::positions(BoundState state) const {
 }
 
 double AccessModel::density(BoundState state) const {
-  if (!sparse_) return 1;
+  if (!leaves_out()) return 1;
   if (!follows_) return density_by_level_[state];
   const double combinations = product_of_extents(state);
   return combinations > 0 ? positions_of(state) / combinations : 0;

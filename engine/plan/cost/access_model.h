@@ -60,6 +60,8 @@ class AccessModel {
 
   IndexSet indices() const { return indices_; }
   bool sparse() const { return sparse_; }
+  /// Whether density() may be below 1: sparse, or at sums of indices that are out of range for some coordinates.
+  bool leaves_out() const { return sparse_ || summed_; }
   bool follows_loops() const { return follows_; }
   bool intermediate() const { return intermediate_; }
   double bytes() const { return bytes_; }
@@ -147,6 +149,7 @@ class AccessModel {
   bool intermediate_ = false;
   bool sparse_ = false;
   bool located_ = false;  // through its layout
+  bool summed_ = false;   // at sums of indices too
   bool follows_ = false;  // the loops
   double fill_limit_ = 1;
   bool converted_ = false;

@@ -23,7 +23,7 @@ double CostModel::least_ns() const {
   const auto entries = [&](IndexSet bound) {
     double count = combinations(bound) * least_ratio;
     for (const Placed& statement : statements_) {
-      if (statement.model->filtered != 0) count *= std::min(1.0, models_->density(statement.number, bound));
+      if (statement.model->leaves_out) count *= std::min(1.0, models_->density(statement.number, bound));
     }
     return count;
   };

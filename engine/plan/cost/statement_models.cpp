@@ -108,6 +108,7 @@ std::uint32_t StatementModels::add(const Contractions& contractions, std::size_t
     statement.keys.push_back(keyed && writes->compressed.empty() ? writes->keyed : 0);
     statement.factors.push_back(keyed ? sparse_factor(tensor, factor, *writes)
                                       : access(contractions, factor, path_of(paths, factor.tensor)));
+    statement.leaves_out = statement.leaves_out || statement.factors.back()->leaves_out();
     if (statement.factors.back()->sparse()) {
       statement.met |= statement.filtered & index_set(factor.indices);
       statement.filtered |= index_set(factor.indices);
@@ -286,7 +287,7 @@ StatementModels::Prefix& StatementModels::prefix(std::uint32_t number, IndexSet 
   Prefix made;
   for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
     const AccessModel& access = *statement.factors[factor];
-    if (!access.sparse()) continue;
+    if (!access.leaves_out()) continue;
     const BoundState state = access.bound(bound);
     reached[factor] = {state, access.density(state)};
     made.density *= reached[factor].density;

@@ -140,6 +140,7 @@ class StatementModels {
     bool dense_target = false;
     ShortRow<IndexSet, usual_factors> keys;   // per factor, of sparse intermediates: what sparse factors of their writers restrict
     IndexSet filtered = 0;        // indices of sparse factors
+    bool leaves_out = false;      // a factor: by its entries, or at sums of indices that are out of range for some coordinates
     ShortRow<IndexSet, usual_factors> returning;  // per factor, the loops over others' indices that come back to its rows
     IndexSet scattered = 0;       // of those the ones whose coordinates are listed, or stand above such: neighbours may be missing
     IndexSet met = 0;             // of several of them
