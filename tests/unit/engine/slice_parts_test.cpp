@@ -182,6 +182,11 @@ TEST_CASE("slices stay whole where a fact describes their fibers") {
   CHECK(cut_of(spmm, {{"  for i", "  fact   extent(r) = 8\n  for i"}}));
 }
 
+TEST_CASE("slices stay whole where their coordinates are known to begin at 0, as those of a part do not") {
+  CHECK(!cut_of(spmm, {{"  for i", "  fact   adjacent(T.1) = 0\n  for i"}}));
+  CHECK(cut_of(spmm, {{"  for i", "  fact   adjacent(T.1)\n  for i"}}));
+}
+
 TEST_CASE("slices stay whole below a loop over the slots of a table, whose chunks are shares of these") {
   const auto driven = [](const std::string& kind, const std::string& drive) {
     return cut_of(spmm, {{"  input  B", "  input  x : f64 {" + kind + "<32>}                      access x[i]\n  input  B"},

@@ -1,4 +1,4 @@
-// Blocked operands beside others: how they are read, what is said of it, and that NaN and Inf mean what they did.
+// Operands in blocks, diagonals, bands and triangles beside others: how they are read, what is said of it, and that NaN and Inf mean what they did.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -115,6 +115,15 @@ TEST_CASE("diagonals, bands and triangles beside rows are located through their 
     CHECK(!says(met, "B is located"));
     for (std::size_t row = 0; row < 4; ++row) CHECK(met.values[row] == (expected[row] == 0 ? 0 : infinity));
   }
+}
+
+TEST_CASE("a dense matrix that is pinned to a band is laid out in it, and located there") {
+  CompileOptions options;
+  options.formats["B"] = *parse_format("band(3,3)");
+  const Tensors tensors{{"A", sparse({4, 5}, a, "ds")}, {"B", dense({4, 5}, b)}, {"x", dense({5}, {1, 2, 3, 4, 5})}};
+  const Ran rows = ran("y(i) = A(i,j) * B(i,j) * x(j)", tensors, "y", options);
+  CHECK(rows.values == std::vector<double>{2 + 8, 0, 60, 5 + 70});
+  CHECK(says(rows, "with B located at ("));
 }
 
 TEST_CASE("a product of blocks that no cut fits is one of plain copies where the calls pay for them") {
