@@ -95,7 +95,7 @@ Contractions contractions_of(const Schedule& schedule);
 Schedule without_loops(const Contractions& contractions);
 
 /// The inner nodes of a tree, each subtree in one piece (depth first): one order for every way to order the subtrees
-/// with statements below each node, at most `limit`. A tree of one leaf has the order {leaf}.
+/// with steps below each node, at most `limit`. A tree of one leaf has the order {leaf}.
 std::vector<std::vector<std::uint32_t>> step_orders(const ContractionTree& tree, std::size_t limit);
 
 /// A name for one more intermediate: short, and of no tensor and no index.
