@@ -12,7 +12,7 @@ bool CostModel::provably_present(const StatementFlow::Intermediate& intermediate
   const AccessModel* driver = nullptr;
   for (std::size_t number = writers.first; number <= writers.last; ++number) {
     for (const auto& factor : statements_[number].model->factors) {
-      if (!factor->sparse() || (factor->indices() & inner) == 0) continue;
+      if (!factor->leaves_out() || (factor->indices() & inner) == 0) continue;
       if (driver != nullptr) return false;
       driver = factor.get();
     }
@@ -27,8 +27,9 @@ bool CostModel::provably_present(const StatementFlow::Intermediate& intermediate
   if ((driver->indices() & inner & intermediate.modes) != 0) return false;
   const BoundState state = driver->bound(shared);
   const IndexSet remaining = driver->indices() & inner;
-  return state != 0 && driver->is_sparse_at(state) && (remaining & (remaining - 1)) == 0 &&
-         driver->steps(state, driver->bound(shared | remaining)).size() == 1;
+  if (state == 0 || !driver->is_sparse_at(state) || (remaining & (remaining - 1)) != 0) return false;
+  const std::vector<LevelStep> steps = driver->steps(state, driver->bound(shared | remaining));
+  return steps.size() == 1 && !steps.front().located;
 }
 
 bool CostModel::may_be_stored(std::size_t writer, IndexSet shared) const {
@@ -59,12 +60,12 @@ bool CostModel::writes_block(std::size_t writer, IndexSet bound, StatementRange 
 
 bool CostModel::may_share_nest(StatementRange range) const {
   std::size_t leaving = 0;
-  IndexSet filtered = 0;
+  bool leaves_out = false;
   for (std::size_t number = range.first; number <= range.last; ++number) {
     if (leaves(number, range)) ++leaving;
-    filtered |= statements_[number].model->filtered;
+    leaves_out = leaves_out || statements_[number].model->leaves_out;
   }
-  return leaving <= 1 || filtered == 0;
+  return leaving <= 1 || !leaves_out;
 }
 
 // What a copy is for: where it drives, the operand could.

@@ -36,6 +36,7 @@ LocatedModes located_modes(const TensorDeclaration& tensor) {
   for (std::size_t mode = 0; mode < tensor.extents.size(); ++mode) {
     if (tensor.is_located(mode)) located.modes |= std::uint64_t{1} << mode;
     if (!tensor.is_sum(mode)) continue;
+    located.sums |= std::uint64_t{1} << mode;
     located.others.resize(tensor.extents.size());
     for (const ModeSum::Other& other : tensor.sums[mode].others) located.others[mode] |= std::uint64_t{1} << other.mode;
   }

@@ -19,7 +19,7 @@ struct SparseBinding {
   bool direct = false;
 };
 
-// Every sparse level that any of the statements sharing the loop binds in it.
+// Every sparse level that any of the statements sharing the loop binds in it, and every dense one at a sum.
 std::vector<SparseBinding> sparse_bindings(const Schedule& schedule, std::size_t number, std::size_t loop) {
   std::vector<SparseBinding> found;
   const std::size_t last = last_sharer(schedule, number, loop);
@@ -30,6 +30,15 @@ std::vector<SparseBinding> sparse_bindings(const Schedule& schedule, std::size_t
       // Keys of workspaces say nothing about how many entries there are.
       const bool stored = tensor.role == TensorRole::operand || (!is_listed(met.kind) && !has_gaps(met.kind));
       found.push_back({met.level == 0 ? LevelKind::dense : tensor.format.levels[met.level - 1].kind, met.direct && stored});
+    }
+    for (const ScheduledAccess& factor : statement.factors) {
+      const ScheduledTensor& tensor = schedule.tensors[factor.tensor];
+      if (tensor.located.sums == 0) continue;
+      const std::vector<BoundLevel> bound = bind_levels(factor.indices, tensor.format, statement.loops, tensor.located);
+      for (std::size_t level = 0; level < bound.size(); ++level) {
+        const bool leaves_out = tensor.located.is_sum(tensor.format.mode_order[level]) && is_dense(tensor.format.levels[level].kind);
+        if (leaves_out && bound[level].loop == loop) found.push_back({LevelKind::dense, false});
+      }
     }
   }
   return found;

@@ -47,13 +47,16 @@ namespace weft {
 enum class TensorRole : std::uint8_t { operand, intermediate, result };
 
 /// Modes of an operand that are located through its layout, and never drive: bit m mode m (TensorDeclaration::parts, sums). `others`, by
-/// mode: those modes whose indices a sum has beside its own; empty: there are no sums.
+/// mode: those modes whose indices a sum has beside its own; empty: there are no sums. `sums`: modes that are sums, which leave out what is
+/// out of range, dense ones too.
 struct LocatedModes {
   std::uint64_t modes = 0;
+  std::uint64_t sums = 0;
   std::vector<std::uint64_t> others = {};
   bool operator==(const LocatedModes&) const = default;
 
   bool has(std::size_t mode) const { return (modes >> mode & 1) != 0; }
+  bool is_sum(std::size_t mode) const { return (sums >> mode & 1) != 0; }
   std::uint64_t beside(std::size_t mode) const { return mode < others.size() ? others[mode] : 0; }
 };
 

@@ -39,7 +39,7 @@ TEST_CASE("the second level of a diagonal is late") {
 
 TEST_CASE("a sum is bound where the last of its indices is, and never drives") {
   // B(j-i+3,i), accessed as B(j,i).
-  const LocatedModes located{0b01, {0b10, 0}};
+  const LocatedModes located{0b01, 0b01, {0b10, 0}};
   const auto inside = bind_levels({1, 0}, *parse_format("sd"), {0, 1}, located);
   CHECK(inside[0].loop == 1);
   CHECK_FALSE(inside[0].direct);
@@ -48,7 +48,7 @@ TEST_CASE("a sum is bound where the last of its indices is, and never drives") {
   CHECK(outside[0].loop == 1);
   CHECK_FALSE(outside[1].direct);
   // B(i,j-i+1)
-  const auto band = bind_levels({0, 1}, *parse_format("dd"), {0, 1}, {0b10, {0, 0b01}});
+  const auto band = bind_levels({0, 1}, *parse_format("dd"), {0, 1}, {0b10, 0b10, {0, 0b01}});
   CHECK(band[0].loop == 0);
   CHECK(band[0].direct);
   CHECK(band[1].loop == 1);
