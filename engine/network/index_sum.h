@@ -18,7 +18,10 @@ inline std::string sum_text(const std::vector<std::pair<std::string, std::int64_
     else text.append(spaces ? " " : "").append(sign).append(spaces ? " " : "");
     text += what;
   };
-  const auto size = [](std::int64_t number) { return std::to_string(number < 0 ? 0 - static_cast<std::uint64_t>(number) : static_cast<std::uint64_t>(number)); };
+  const auto size = [](std::int64_t number) {
+    const auto magnitude = static_cast<std::uint64_t>(number);
+    return std::to_string(number < 0 ? 0 - magnitude : magnitude);
+  };
   for (const auto& [name, factor] : summands) add(factor < 0, factor == 1 || factor == -1 ? name : size(factor) + "*" + name);
   if (offset != 0) add(offset < 0, size(offset));
   return text;

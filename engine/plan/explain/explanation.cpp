@@ -67,9 +67,9 @@ std::string result_reason(const Schedule& schedule, std::uint32_t result, const 
   if (tensor.like) {
     const ScheduledTensor& operand = schedule.tensors[*tensor.like];
     const std::size_t levels = appended_levels(tensor.format.levels);
-    const std::string which = levels == appended_levels(operand.format.levels)
-                                  ? operand.name
-                                  : fmt::format("{} in {}", operand.name, levels == 1 ? "its first level" : fmt::format("its first {} levels", levels));
+    std::string which = operand.name;
+    if (levels != appended_levels(operand.format.levels))
+      which += levels == 1 ? " in its first level" : fmt::format(" in its first {} levels", levels);
     return fmt::format("{}at the positions of {}, which are shared", options.result_patterns.contains(tensor.name) ? "requested: " : "",
                        which);
   }

@@ -16,7 +16,9 @@ std::vector<BoundLevel> bind_levels(const std::vector<IndexId>& indices, const F
   bool driven = false;  // a level is already direct at this depth
   for (std::size_t level = 0; level < format.order(); ++level) {
     const std::uint32_t mode = format.mode_order[level];
-    const auto depth_of = [&](IndexId index) { return static_cast<std::size_t>(std::find(loops.begin(), loops.end(), index) - loops.begin()); };
+    const auto depth_of = [&](IndexId index) {
+      return static_cast<std::size_t>(std::find(loops.begin(), loops.end(), index) - loops.begin());
+    };
     std::size_t own = depth_of(indices[mode]);
     for (std::uint64_t others = located.beside(mode); others != 0; others &= others - 1)
       own = std::max(own, depth_of(indices[static_cast<std::size_t>(std::countr_zero(others))]));
