@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "engine/plan/explain/explain.h"
+#include "engine/plan/explain/explanation.h"
 #include "engine/plan/search/given.h"
 
 namespace weft {

@@ -22,14 +22,6 @@ constexpr double most_bytes = 0x1p63;
 
 std::uint64_t whole(double bytes) { return static_cast<std::uint64_t>(std::min(std::ceil(bytes), most_bytes)); }
 
-double dense_bytes(const std::vector<IndexId>& indices, IndexSet without, Scalar scalar, const Network& network) {
-  double bytes = scalar_bytes(scalar);
-  for (const IndexId index : indices) {
-    if (!contains(without, index)) bytes *= static_cast<double>(network.indices[index].extent);
-  }
-  return bytes;
-}
-
 double result_bytes(const TensorDeclaration& result, Scalar scalar) {
   double bytes = scalar_bytes(scalar);
   for (const std::uint64_t extent : result.extents) bytes *= static_cast<double>(extent);
@@ -71,6 +63,12 @@ auto of_part(const Schedule& schedule, std::size_t writer, const Problem& proble
 }
 
 }  // namespace
+
+double dense_bytes(IndexSet indices, Scalar scalar, const Network& network) {
+  double bytes = scalar_bytes(scalar);
+  for (const IndexId index : members(indices)) bytes *= static_cast<double>(network.indices[index].extent);
+  return bytes;
+}
 
 double expected_bytes(const Schedule& schedule, std::size_t writer, const Problem& problem) {
   return of_part(schedule, writer, problem, [](const Written& written) {
@@ -232,19 +230,19 @@ class Demands {
     const bool leaves = reader == schedule_.statements.size() || reader > nest.last;
     const bool inside = writer >= nest.first;
     const bool dense = tensor.format.all_dense();
-    if (inside && leaves) live.leaving += dense_bytes(target.indices, 0, tensor.format.scalar, network);
+    if (inside && leaves) live.leaving += dense_bytes(index_set(target.indices), tensor.format.scalar, network);
     if (inside && schedule_.statements[writer].drained) {
       live.bytes += demand("workspace of " + tensor.name, threads * drained_bytes(schedule_, writer, problem_));
     }
     if (tensor.role != TensorRole::intermediate || reader < nest.first) return;
     if (inside && !leaves) {
       const IndexSet shared = shared_indices(schedule_, writer, reader);
-      const double bytes = dense ? dense_bytes(target.indices, shared, tensor.format.scalar, network)
+      const double bytes = dense ? dense_bytes(index_set(target.indices) & ~shared, tensor.format.scalar, network)
                                  : keyed_bytes(schedule_, writer, shared, problem_);
       live.bytes += demand("workspace " + tensor.name, threads * bytes);
       return;
     }
-    const double bytes = dense ? dense_bytes(target.indices, 0, tensor.format.scalar, network)
+    const double bytes = dense ? dense_bytes(index_set(target.indices), tensor.format.scalar, network)
                                : expected_bytes(schedule_, writer, problem_);
     if (inside) demand("intermediate " + tensor.name, bytes, !dense);
     (dense ? live.bytes : live.growing) += bytes;

@@ -35,6 +35,9 @@ std::uint64_t usable_memory(const PlanOptions& options);
 /// is computed is charged then. Negative if they do not fit.
 double memory_beside(const Problem& problem, bool dense_result);
 
+/// Of values over these indices.
+double dense_bytes(IndexSet indices, Scalar scalar, const Network& network);
+
 /// Of the tensor that a statement writes: as it is computed, and as it is handed over where that is another format. Values alone where
 /// positions are shared. The schedule may be that of several assignments.
 double expected_bytes(const Schedule& schedule, std::size_t writer, const Problem& problem);

@@ -1,4 +1,3 @@
-#include "engine/plan/explain/explain.h"
 
 #include <fmt/format.h>
 

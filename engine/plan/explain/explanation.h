@@ -16,6 +16,10 @@ Explanation explanation(const Plan& plan, const Problem& problem, unsigned threa
 /// The nest that a statement, by its position, is part of.
 ExplainedNest& nest_of(Explanation& explained, std::uint32_t statement);
 
+/// Several lines for people: tree, nest, layouts (kept or converted, why), workspaces with bytes, iterations, flops,
+/// bytes and time per loop, memory, the runner-up and why it lost.
+std::string explain(const Plan& plan, const Problem& problem);
+
 /// explain() of a plan whose explanation is known.
 std::string explain(const Plan& plan, const Explanation& explained, const Network& network, const PlanOptions& options);
 

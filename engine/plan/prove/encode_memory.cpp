@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "engine/plan/cost/memory_demand.h"
 #include "engine/plan/prove/encoding.h"
 #include "engine/plan/schedule/binding.h"
 #include "runtime/indices.h"
@@ -32,15 +33,13 @@ IndexSet WorkspaceBytes::modes(std::size_t writer) const {
   return index_set(alternative_.contractions.steps[writer].target.indices);
 }
 
-double WorkspaceBytes::value_bytes(std::size_t writer) const {
+Scalar WorkspaceBytes::scalar(std::size_t writer) const {
   const Contractions& contractions = alternative_.contractions;
-  return scalar_bytes(contractions.tensors[contractions.steps[writer].target.tensor].scalar);
+  return contractions.tensors[contractions.steps[writer].target.tensor].scalar;
 }
 
 double WorkspaceBytes::dense(std::size_t writer, IndexSet indices) const {
-  double size = value_bytes(writer);
-  for (const IndexId index : members(indices)) size *= static_cast<double>(network_.indices[index].extent);
-  return size;
+  return dense_bytes(indices, scalar(writer), network_);
 }
 
 // Inside loops over `outside`, some of which may be modes of the key.
@@ -48,7 +47,7 @@ double WorkspaceBytes::keyed(std::size_t writer, IndexSet outside, IndexSet whol
   const ProductEstimate& product = products_[writer];
   const IndexSet key = whole_key & ~outside;
   KeyedWorkspace workspace;
-  workspace.scalar_bytes = value_bytes(writer);
+  workspace.scalar_bytes = scalar_bytes(scalar(writer));
   for (const IndexId index : members(modes(writer) & ~outside)) {
     (contains(key, index) ? workspace.keys : workspace.block) *= static_cast<double>(network_.indices[index].extent);
   }
@@ -181,9 +180,7 @@ void Encoding::encode_nest(const Encoded& encoded, std::size_t number) {
     const ScheduledAccess& target = contractions.steps[writer].target;
     const ContractedTensor& tensor = contractions.tensors[target.tensor];
     if (writer >= first && leaves(writer) && option.reduction == RootReduction::private_copies) {
-      double whole = scalar_bytes(tensor.scalar);
-      for (const IndexId index : target.indices) whole *= static_cast<double>(problem_.network.indices[index].extent);
-      live += 2 * whole;
+      live += 2 * dense_bytes(index_set(target.indices), tensor.scalar, problem_.network);
     }
     if (tensor.role != TensorRole::intermediate || reader_of(contractions, target.tensor) < first) continue;
     const bool inside = writer >= first && !leaves(writer);

@@ -27,7 +27,7 @@ class WorkspaceBytes {
 
  private:
   IndexSet modes(std::size_t writer) const;
-  double value_bytes(std::size_t writer) const;
+  Scalar scalar(std::size_t writer) const;
   double dense(std::size_t writer, IndexSet indices) const;
   double keyed(std::size_t writer, IndexSet outside, IndexSet whole_key, LevelKind kind) const;
 

@@ -102,12 +102,7 @@ double least_workspace_bytes(const Contractions& contractions, const Network& ne
   const OperationTree tree = operation_tree(contractions);
   return least_over_orders(tree, [&](std::uint32_t producer, IndexSet shared) {
     const ContractedTensor& tensor = contractions.tensors[contractions.steps[producer].target.tensor];
-    if (!tensor.dense()) return 0.0;
-    double bytes = scalar_bytes(tensor.scalar);
-    for (const IndexId index : members(tree.operations[producer].modes & ~shared)) {
-      bytes *= static_cast<double>(network.indices[index].extent);
-    }
-    return bytes;
+    return tensor.dense() ? dense_bytes(tree.operations[producer].modes & ~shared, tensor.scalar, network) : 0.0;
   });
 }
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "engine/plan/estimate/joins.h"
-#include "engine/plan/explain/explain.h"
+#include "engine/plan/explain/explanation.h"
 #include "engine/plan/schedule/schedule_text.h"
 #include "unit/plan/networks.h"
 #include "unit/replaced.h"
