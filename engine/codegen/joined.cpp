@@ -26,7 +26,10 @@ bool is_adjacent_or_independent(const Program& program, const JoinedLoops& loops
     steps += static_cast<std::size_t>(std::ranges::count(each->steps, access, &loop::Step::access));
   std::size_t joined = 0;
   for (std::size_t level = levels.size() - steps; level < levels.size(); ++level) {
-    if (loop::may_miss(program, program.accesses[access], level)) return false;
+    const auto is_given = [&](const For* each) {
+      return each->index != indices[level] && loop::is_of_loop(program, indices[level], each->index);
+    };
+    if (loop::may_miss(program, program.accesses[access], level) || std::ranges::any_of(loops, is_given)) return false;
     if (is_joined_index(loops, indices[level])) ++joined;
   }
   if (joined == 0) return true;

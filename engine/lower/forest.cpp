@@ -454,8 +454,9 @@ class ForestBuilder {
     if (!storage.is_sum(level)) return storage.parts[level].modulus == 0;
     const ModeSum& sum = storage.sums[level];
     if (access.indices[level] == index) return sum.factor > 0;
-    const auto rises = [&](const ModeSum::Other& other) { return access.indices[other.mode] == index && other.factor > 0; };
-    return std::ranges::any_of(sum.others, rises);
+    return std::ranges::any_of(sum.others, [&](const ModeSum::Other& other) {
+      return access.indices[other.mode] == index && other.factor > 0;
+    });
   }
 
   loop::Marks marks(StatementRange group, std::size_t depth, const std::vector<LevelStep>& steps) const {

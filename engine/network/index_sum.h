@@ -19,8 +19,8 @@ inline std::string sum_text(const std::vector<std::pair<std::string, std::int64_
     text += what;
   };
   const auto size = [](std::int64_t number) {
-    const auto magnitude = static_cast<std::uint64_t>(number);
-    return std::to_string(number < 0 ? 0 - magnitude : magnitude);
+    const auto bits = static_cast<std::uint64_t>(number);
+    return std::to_string(number < 0 ? 0 - bits : bits);
   };
   for (const auto& [name, factor] : summands) add(factor < 0, factor == 1 || factor == -1 ? name : size(factor) + "*" + name);
   if (offset != 0) add(offset < 0, size(offset));

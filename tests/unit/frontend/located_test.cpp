@@ -1,4 +1,5 @@
-// Operands in blocks, diagonals, bands and triangles beside others: how they are read, what is said of it, and that NaN and Inf mean what they did.
+// Operands in blocks, diagonals, bands and triangles beside others: how they are read, what is said of it, and that NaN and Inf mean what
+// they did.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -98,7 +99,8 @@ TEST_CASE("diagonals, bands and triangles beside rows are located through their 
   const std::vector<double> below = {2, 0, 0, 0, 0, 1, 3, 0, 0, 0, 0, 0, 4, 0, 0, 1, 0, 5, 2, 0};
   const std::vector<double> above = {2, 0, 0, 1, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 2};
   const std::vector<std::pair<std::string, std::vector<double>>> all = {
-      {"dia", b}, {"(i,j) -> (j-i:s, j:d)", b}, {"(i,j) -> (i:d, j-i:s)", b}, {"band(3,3)", b}, {"band(3,0)", below}, {"lower", below}, {"upper", above}};
+      {"dia", b},           {"(i,j) -> (j-i:s, j:d)", b}, {"(i,j) -> (i:d, j-i:s)", b}, {"band(3,3)", b},
+      {"band(3,0)", below}, {"lower", below},             {"upper", above}};
   for (const auto& [layout, values] : all) {
     CAPTURE(layout);
     const Tensors tensors{{"A", sparse({4, 5}, a, "ds")}, {"B", sparse({4, 5}, values, layout)}, {"x", dense({5}, {1, 2, 3, 4, 5})}};

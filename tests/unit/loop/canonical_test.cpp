@@ -137,7 +137,9 @@ TEST_CASE("indices that others give come last, in the order of the accesses") {
 TEST_CASE("sums of indices are the same in any order") {
   const std::string_view body = "\n  input B : f64 {dense, dense}   access B[d,q]\n  output s : f64 {}   access s[]\n"
                                 "  for j:\n    for i: locate B, locate B\n      s += B\n";
-  const auto read = [&](const std::string& indices) { return canonical(parse("program a\n  index " + indices + std::string(body)).value()); };
+  const auto read = [&](const std::string& indices) {
+    return canonical(parse("program a\n  index " + indices + std::string(body)).value());
+  };
   const Canonical a = read("i, j, d = 3*j - i + 4 below 11, q = (j - 2*i) / 2 % 3 below 3");
   const Canonical b = read("j, i, q = (-2*i + j) / 2 % 3 below 3, d = -i + 3*j + 4 below 11");
   CHECK(a.program == b.program);
