@@ -426,7 +426,10 @@ Format format_handed_over(const Exposure& exposure, const Schedule& schedule, co
   const ExposedTensor& exposed = exposure.tensors[result.tensor];
   if (exposed.handed_over) return *exposed.handed_over;
   const std::size_t modes = exposure.given.tensors[result.tensor].extents.size();
-  if (result.like && !exposed.asked) {
+  // One that has leading levels of an operand alone has rows of its own below them.
+  const bool whole = result.like && std::ranges::equal(schedule.tensors[*result.like].format.levels, result.format.levels, {}, &Level::kind,
+                                                       &Level::kind);
+  if (whole && !exposed.asked) {
     const ScheduledTensor& operand = schedule.tensors[*result.like];
     Format format = given.at(exposure.given.tensors[operand.tensor].name);
     const std::vector<ModePart> from = stored_parts(exposure.tensors[operand.tensor].parts, operand.format);

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <utility>
 
+#include "runtime/dense_levels.h"
 #include "runtime/level_traits.h"
 
 namespace weft {
@@ -21,9 +22,10 @@ const std::vector<Level>& levels_of(const Program& program, loop::AccessId acces
   return program.storages[program.accesses[access].storage].levels;
 }
 
-/// What is like an operand has its positions.
-loop::StorageId stored_in(const Program& program, loop::AccessId access) {
+/// What is like an operand has its positions, in the levels that are shared.
+loop::StorageId stored_in(const Program& program, loop::AccessId access, std::size_t level) {
   const loop::StorageId storage = program.accesses[access].storage;
+  if (level >= appended_levels(program.storages[storage].levels)) return storage;
   return loop::pattern_of(program, storage).value_or(storage);
 }
 
@@ -166,7 +168,7 @@ std::string Iteration::position(loop::AccessId access, std::size_t level) {
   if (!own_entry) {
     std::string above = parent(access, level);
     if (depth >= shared_ && std::ranges::none_of(entries_, [&](const Entry& entry) {
-          return entry.storage == stored_in(program_, access) && entry.level == level && entry.position == above;
+          return entry.storage == stored_in(program_, access, level) && entry.level == level && entry.position == above;
         }))
       bind_slot(access, level, above);
     return above;
@@ -178,7 +180,7 @@ std::string Iteration::position(loop::AccessId access, std::size_t level) {
   if (known) return constant;
   if (is_by_extent(kind)) {
     query_.require(equal(
-        constant, query_.value_of(array_of("at", program_, stored_in(program_, access), level),
+        constant, query_.value_of(array_of("at", program_, stored_in(program_, access, level), level),
                                   {parent(access, level), coordinate(program_.accesses[access].indices[level])})));
     note(access, level, constant);
   } else if (has_slots(kind) || is_compressed(kind)) {
@@ -188,7 +190,7 @@ std::string Iteration::position(loop::AccessId access, std::size_t level) {
     bind_packed(access, level, constant);
     for (std::size_t l = chain_head(levels, level); l <= level; ++l) {
       if (l < level) query_.require(not_above(position(access, l), constant));  // runs begin with their first entry
-      query_.require(equal(query_.value_of(array_of("crd", program_, stored_in(program_, access), l), {constant}),
+      query_.require(equal(query_.value_of(array_of("crd", program_, stored_in(program_, access, l), l), {constant}),
                            coordinate(program_.accesses[access].indices[l])));
     }
     note(access, level, constant);
@@ -200,13 +202,13 @@ std::string Iteration::position(loop::AccessId access, std::size_t level) {
 void Iteration::bind_packed(loop::AccessId access, std::size_t level, const std::string& position) {
   const std::size_t head = chain_head(levels_of(program_, access), level);
   const std::string above = parent(access, head);
-  const std::string pos = array_of("pos", program_, stored_in(program_, access), head);
+  const std::string pos = array_of("pos", program_, stored_in(program_, access, head), head);
   query_.require(not_above(query_.value_of(pos, {above}), position));
   query_.require(less(position, query_.value_of(pos, {plus_one(above)})));
 }
 
 void Iteration::bind_slot(loop::AccessId access, std::size_t level, const std::string& position) {
-  query_.require(equal(query_.value_of(array_of("crd", program_, stored_in(program_, access), level), {position}),
+  query_.require(equal(query_.value_of(array_of("crd", program_, stored_in(program_, access, level), level), {position}),
                        coordinate(program_.accesses[access].indices[level])));
   note(access, level, position);
 }
@@ -214,7 +216,7 @@ void Iteration::bind_slot(loop::AccessId access, std::size_t level, const std::s
 void Iteration::note(loop::AccessId access, std::size_t level, const std::string& position) {
   const std::vector<Level>& levels = levels_of(program_, access);
   const std::size_t head = begins_chain(levels[chain_head(levels, level)].kind) ? chain_head(levels, level) : level;
-  Entry entry{stored_in(program_, access), level, position, parent(access, head), {}};
+  Entry entry{stored_in(program_, access, level), level, position, parent(access, head), {}};
   for (std::size_t l = head; l <= level; ++l)
     entry.coordinates.push_back(coordinate(program_.accesses[access].indices[l]));
   entries_.push_back(std::move(entry));

@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 
+#include "runtime/dense_levels.h"
 #include "tests/unit/codegen/appended_chunk.h"
 
 namespace weft::test {
@@ -227,6 +228,18 @@ std::vector<std::uint64_t> extents_of(const loop::Program& program, const loop::
   return extents;
 }
 
+/// An entry at each position that an output shares with a pattern of these entries; dense levels below are whole anyway.
+loop::Entries zeros_like(const loop::Storage& output, const loop::Entries& pattern) {
+  const std::size_t shared = appended_levels(output.levels);
+  loop::Entries zeros;
+  for (const auto& entry : pattern) {
+    std::vector<std::uint64_t> coordinates(output.levels.size());
+    std::copy_n(entry.first.begin(), shared, coordinates.begin());
+    zeros.emplace(std::move(coordinates), 0);
+  }
+  return zeros;
+}
+
 }  // namespace
 
 void PreparedRun::fill(const loop::Program& program, const loop::Interpretation& values) {
@@ -242,8 +255,7 @@ void PreparedRun::fill(const loop::Program& program, const loop::Interpretation&
     const auto pattern = loop::pattern_of(program, id);
     const auto input = values.inputs.find(pattern ? program.storages[*pattern].name : storage.name);
     loop::Entries entries = input == values.inputs.end() ? loop::Entries{} : input->second;
-    if (pattern)
-      for (auto& [coordinates, value] : entries) value = 0;
+    if (pattern) entries = zeros_like(storage, entries);
     arrays[id] = store(storage, extents, entries);
   }
   // What the kernel begins itself holds anything: NaN.
