@@ -132,7 +132,7 @@ def case_entries_counted_first(weft):
         ("A(i,j,r) = T(i,j,k) * C(k,r)", ["T=sparse(900x300x200,nnz=50000,seed=3)", "C=uniform(200x8,seed=4)"], "ssd"),
     ):
         run = [expression, *operands, "--format", f"A:{text}"]
-        planned = weft("plan", *run, "--json").json["plan"]["schedule"]
+        planned = weft("plan", *run, "--json").json["plan"]["schedule"].replace(" like T", "")  # appended
         reports = {}
         for root in ("owner", "counted", "serial"):
             weft.write("given.txt", re.sub(r"parallel i \w+", f"parallel i {root}", planned))
@@ -141,6 +141,21 @@ def case_entries_counted_first(weft):
         require_in("@parallel(A: count)", reports["counted"]["plan"]["loops"], "the loops")
         weft.write("given.txt", re.sub(r"parallel i \w+", "parallel i counted", planned))
         require_in("parallel, counted first", weft("plan", *run, "--schedule", "given.txt").out, "the plan")
+
+
+def case_rows_at_the_fibers_of_an_operand(weft):
+    """At the positions of its leading levels, or appended: one result."""
+    for expression, format, levels in (("A(i,j,r) = T(i,j,k) * C(k,r)", "ssd", "its first 2 levels"), ("A(i,j) = T(i,j,k) * v(k)", "ss", "its first 2 levels"),
+                                       ("A(r,i) = T(i,j,k) * C(k,r)", "sd:1,0", "its first level")):
+        operands = ["T=sparse(900x300x200,nnz=50000,seed=3)", "C=uniform(200x8,seed=4)" if "C" in expression else "v=uniform(200,seed=4)"]
+        run = [expression, *operands, "--format", f"A:{format}"]
+        planned = weft("plan", *run, "--json").json["plan"]["schedule"]
+        require_in(" like T", planned, "the schedule")
+        require_in(f"at the positions of T in {levels}, which are shared", weft("plan", *run).out, "the plan")
+        shared = weft("run", *run, "--threads", "2", "--json").json
+        weft.write("given.txt", planned.replace(" like T", ""))
+        appended = weft("run", *run, "--schedule", "given.txt", "--threads", "2", "--json").json
+        require_equal(shared["results"], appended["results"], "the result")
 
 
 def case_absent_scalar_makes_no_entry(weft):
