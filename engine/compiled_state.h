@@ -176,9 +176,9 @@ struct alignas(spread_bytes) BoundNetwork::State {
   /// Whether the memory suits the result of that name, and the patterns of the operands that are bound.
   Expected<void> check_output(const std::string& name, const Tensor& memory) const;
   Expected<void> check_pattern(const ScheduledTensor& result, const Tensor& memory) const;
-  /// A result at the positions of an operand that the kernel reads as it was given.
   /// Whether the result has all levels of the operand that it is like.
   bool has_whole_pattern(const ScheduledTensor& result) const;
+  /// Such a result at the positions of an operand that the kernel reads as it was given.
   bool has_pattern_as_given(const ScheduledTensor& result) const;
   /// Whether kernels can compute a result right where, and as, the host wants it.
   bool computes_in(const HostOutput& output, std::uint32_t number) const;

@@ -44,9 +44,13 @@ std::optional<ResultFormat> like_format(const Problem& problem) {
 
 // The leading levels of an operand, where the result provably has entries there and nowhere else.
 std::optional<ResultFormat> leading_like_format(const Problem& problem) {
-  const auto operand = leading_pattern(problem.network, problem.operands);
-  if (!operand) return std::nullopt;
-  return ResultFormat{*leading_format(problem.network, *operand, problem.operands), {}, operand};
+  const auto& [network, operands, options] = problem;
+  for (const TensorAccess& factor : network.assignments.front().terms.front().factors) {
+    const OperandFacts& facts = facts_of(operands, factor.tensor);
+    if (facts.computed || facts.copied) continue;
+    if (const auto format = leading_format(network, factor.tensor, operands)) return ResultFormat{*format, {}, factor.tensor};
+  }
+  return std::nullopt;
 }
 
 }  // namespace

@@ -104,14 +104,6 @@ std::optional<Format> leading_format(const Network& network, TensorId operand, c
   return format;
 }
 
-std::optional<TensorId> leading_pattern(const Network& network, const std::vector<OperandFacts>& operands) {
-  for (const TensorAccess& factor : network.assignments.front().terms.front().factors) {
-    const OperandFacts& facts = facts_of(operands, factor.tensor);
-    if (!facts.computed && !facts.copied && leading_format(network, factor.tensor, operands)) return factor.tensor;
-  }
-  return std::nullopt;
-}
-
 std::optional<TensorId> shared_pattern(const Network& network, const std::vector<OperandFacts>& operands) {
   for (const TensorAccess& factor : network.assignments.front().terms.front().factors) {
     const OperandFacts& facts = facts_of(operands, factor.tensor);

@@ -23,9 +23,6 @@ std::optional<Format> pattern_format(const Network& network, TensorId operand, c
 /// position of a compressed level something is stored).
 std::optional<Format> leading_format(const Network& network, TensorId operand, const std::vector<OperandFacts>& operands);
 
-/// The first operand that has it.
-std::optional<TensorId> leading_pattern(const Network& network, const std::vector<OperandFacts>& operands);
-
 /// The first operand whose pattern the result provably has and could share.
 std::optional<TensorId> shared_pattern(const Network& network, const std::vector<OperandFacts>& operands);
 
