@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -16,7 +15,6 @@
 #include "engine/plan/schedule/widths.h"
 #include "engine/plan/search/baseline.h"
 #include "engine/plan/search/forest_search.h"
-#include "engine/plan/search/open_layouts.h"
 #include "engine/plan/search/planned.h"
 #include "engine/plan/search/search.h"
 #include "engine/plan/search/search_budget.h"
@@ -24,28 +22,6 @@
 
 namespace weft {
 namespace {
-
-/// Opening operands in place, or marking what they have, is not among what the search decides: for sparse results, whose loops look
-/// operands up, and where operands meet.
-bool appends(const Schedule& schedule) {
-  return std::any_of(schedule.tensors.begin(), schedule.tensors.end(), [](const ScheduledTensor& tensor) {
-    return tensor.role == TensorRole::result && !tensor.format.all_dense();
-  });
-}
-
-/// Whether two sparse operands meet in an index: one of them may be searched for what the other has.
-bool meet(const Schedule& schedule) {
-  IndexSet sparse = 0;
-  for (const ScheduledStatement& statement : schedule.statements) {
-    for (const ScheduledAccess& factor : statement.factors) {
-      const ScheduledTensor& tensor = schedule.tensors[factor.tensor];
-      if (tensor.role != TensorRole::operand || tensor.format.all_dense()) continue;
-      if ((sparse & index_set(factor.indices)) != 0) return true;
-      sparse |= index_set(factor.indices);
-    }
-  }
-  return false;
-}
 
 bool marks(const Schedule& schedule) {
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
@@ -72,7 +48,6 @@ class AssignmentPlanner {
     search();
     ask_solver();
     if (is_cancelled(problem_.options)) return fail(ErrorKind::cancelled, "interrupted");
-    open_layouts();
     if (auto there = add_baseline(); !there) return std::unexpected(there.error());
     if (auto fits = leave_out_too_large(); !fits) return std::unexpected(fits.error());
     return chosen();
@@ -90,27 +65,13 @@ class AssignmentPlanner {
     if (scope_.fused && !is_cancelled(problem_.options)) proof_ = improve(found_, problem_);
   }
 
-  // The baseline is there to fall back on, whatever else is: it needs no intermediate and no conversion.
-  void open_layouts() {
-    baseline_ = {baseline(problem_), {}};
-    baseline_.cost = found_.models->cost_of(baseline_.schedule);
-    if (found_.candidates.empty() || baseline_.cost.ns < found_.candidates.front().cost.ns) run_serially_where_cheaper(baseline_, problem_);
-    if (appends(baseline_.schedule) || meet(baseline_.schedule)) {
-      double best_ns = std::numeric_limits<double>::infinity();
-      const auto open = [&](Candidate& candidate) {
-        if (candidate.cost.ns > best_ns * most_gained_by_opening) return;
-        candidate = with_open_layouts(std::move(candidate), problem_);
-        if (candidate.cost.announced_bytes <= limit_) best_ns = std::min(best_ns, candidate.cost.ns);
-      };
-      for (Candidate& candidate : proof_.cheaper) open(candidate);
-      for (Candidate& candidate : found_.candidates) open(candidate);
-      open(baseline_);
-    }
-    found_.candidates.insert(found_.candidates.begin(), proof_.cheaper.begin(), proof_.cheaper.end());
-  }
-
+  // It is there to fall back on, whatever else is: it needs no intermediate and no conversion.
   Expected<void> add_baseline() {
     std::vector<Candidate>& candidates = found_.candidates;
+    baseline_ = {baseline(problem_), {}};
+    baseline_.cost = found_.models->cost_of(baseline_.schedule);
+    if (candidates.empty() || baseline_.cost.ns < candidates.front().cost.ns) run_serially_where_cheaper(baseline_, problem_);
+    candidates.insert(candidates.begin(), proof_.cheaper.begin(), proof_.cheaper.end());
     const auto stores = [](const Candidate& candidate) { return candidate.schedule.statements.size() > 1; };
     const bool any_stores = std::ranges::any_of(candidates, stores);
     if (!scope_.fused && any_stores) std::erase_if(candidates, [&](const Candidate& candidate) { return !stores(candidate); });

@@ -11,9 +11,12 @@
 
 namespace weft {
 
-Format transposed_format(Format given, std::uint32_t last) {
-  std::erase(given.mode_order, last);
-  given.mode_order.push_back(last);
+Format layout_of(const AccessPath& path, Format given) {
+  if (path.way == AccessPath::Way::opened) std::fill_n(given.levels.begin(), path.levels, Level{});
+  if (path.way == AccessPath::Way::marked) given.levels.back().kind = LevelKind::bitmap;
+  if (path.way != AccessPath::Way::transposed) return given;
+  std::erase(given.mode_order, path.last);
+  given.mode_order.push_back(path.last);
   return given;
 }
 
@@ -42,7 +45,7 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ContractedTensor& 
       scalar_(tensor.scalar),
       follows_(path.follows_loops()),
       fill_limit_(path.fill_limit),
-      converted_(tensor.converted),
+      converted_(tensor.converted || path.converts()),
       chained_(path.chained) {
   scalar_bytes_ = weft::scalar_bytes(tensor.scalar);
   indices_ = index_set(access.indices);
@@ -54,11 +57,13 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ContractedTensor& 
     mode_index_.push_back(index);
     mode_extent_.push_back(static_cast<double>(parts != nullptr ? parts->extents[mode] : network.indices[index].extent));
   }
-  const bool transposed = path.way == AccessPath::Way::transposed;
+  const bool stands = follows_ || !path.converts();
+  const Format changed = stands ? Format{} : layout_of(path, tensor.layout);
+  const Format& layout = stands ? tensor.layout : changed;
+  const bool stored = tensor.storage == Storage::stored;
   for (std::size_t level = 0; level < access.indices.size(); ++level) {
-    const std::uint32_t mode = tensor.mode(level);
-    if (transposed && mode == path.last) continue;
-    const LevelKind kind = tensor.storage == Storage::stored ? tensor.layout.levels[level].kind : LevelKind::dense;
+    const std::uint32_t mode = stored ? layout.mode_order[level] : static_cast<std::uint32_t>(level);
+    const LevelKind kind = stored ? layout.levels[level].kind : LevelKind::dense;
     IndexSet needs = one_index(access.indices[mode]);
     if (parts != nullptr && parts->is_sum(mode)) {
       for (const ModeSum::Other& other : parts->sums[mode].others) needs |= one_index(access.indices[other.mode]);
@@ -66,9 +71,6 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ContractedTensor& 
     }
     levels_.push_back({access.indices[mode], mode, kind, mode_extent_[mode], parts != nullptr && parts->is_located(mode), needs});
   }
-  if (transposed)
-    levels_.push_back({access.indices[path.last], path.last, LevelKind::dense, mode_extent_[path.last], false,
-                       one_index(access.indices[path.last])});
   contiguous_ = tensor.role == TensorRole::intermediate ? indices_
                 : levels_.empty() || levels_.back().located ? 0
                                                         : one_index(levels_.back().index);
@@ -100,12 +102,12 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ContractedTensor& 
     positions_by_modes_.assign(std::size_t{1} << mode_index_.size(), -1);
     positions_by_level_.back() = statistics_->distinct((ModeSet{1} << mode_index_.size()) - 1);
   }
-  adjacent_ = facts != nullptr && facts->adjacent != Adjacency::none && !converted_ && !follows_;
-  if (facts != nullptr && facts->stored != nullptr && !facts->laid_out && sparse_ && !converted_ && !follows_) even_ = even_levels(*facts);
+  adjacent_ = facts != nullptr && facts->adjacent != Adjacency::none && !converted_;
+  if (facts != nullptr && facts->stored != nullptr && !facts->laid_out && sparse_ && !converted_) even_ = even_levels(*facts);
   // Positions and coordinates of a converted tensor take about what a CSF takes; of others the stored size is known.
-  const bool stored = facts != nullptr && !converted_ && !follows_;
   constexpr double coordinates = 6;
-  bytes_ = stored ? static_cast<double>(facts->bytes) : positions_by_level_.back() * (scalar_bytes_ + (sparse_ ? coordinates : 0));
+  bytes_ = facts != nullptr && !converted_ ? static_cast<double>(facts->bytes)
+                                           : positions_by_level_.back() * (scalar_bytes_ + (sparse_ ? coordinates : 0));
 }
 
 void AccessModel::add_block(IndexSet indices, const Network& network) {
@@ -262,7 +264,7 @@ bool AccessModel::is_sparse_at(BoundState state) const {
 }
 
 double AccessModel::largest_share(IndexId root) const {
-  if (follows_ || converted_ || !sparse_ || levels_.size() < 2 || levels_[0].index != root || levels_[0].located) return 0;
+  if (converted_ || !sparse_ || levels_.size() < 2 || levels_[0].index != root || levels_[0].located) return 0;
   const double below = positions_by_level_[2];
   return below > 0 ? static_cast<double>(statistics_->fibers(1).maximum) / below : 0;
 }
@@ -293,7 +295,7 @@ double AccessModel::unforeseen_ends(BoundState state) const {
   if (known >= 0) return known;
   ModeSet modes = follows_ ? state : 0;
   for (BoundState level = 0; !follows_ && level < state; ++level) modes |= ModeSet{1} << levels_[level].mode;
-  const double ends = follows_ || converted_ ? ends_in_any_order(modes) : ends_in_levels(state, modes);
+  const double ends = converted_ ? ends_in_any_order(modes) : ends_in_levels(state, modes);
   // Below a dense level some positions have no entries.
   const double reached = positions(state);
   return known = reached > 0 ? ends / reached : 0;

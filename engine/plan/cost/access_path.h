@@ -24,17 +24,22 @@ struct AccessPath {
     stored,      ///< in the layout that the schedule names: nothing to set up
     of_loops,    ///< converted: levels in the order of the loops around it, leading ones dense as far as `fill_limit` allows
     transposed,  ///< a dense operand converted: mode `last` becomes the one whose neighbours are adjacent
+    opened,      ///< the first `levels` levels dense, so that a search becomes a table lookup; all arrays below them stay
+    marked,      ///< a mark for every coordinate of the last level, which is then looked up instead of searched
   };
   Way way = Way::stored;
   double fill_limit = 0;   ///< of_loops: combinations of coordinates that a dense level may have per stored one
   /// of_loops, three modes or more: all levels below the first are a chain (u, q, …), whose entries one loop walks over. Fibers of a few
   /// entries cost more for finding their ends than for their entries (lower/flat_walks.h).
   bool chained = false;
-  std::uint32_t last = 0;  ///< transposed
+  std::uint32_t last = 0;    ///< transposed
+  std::uint32_t levels = 0;  ///< opened
 
-  static AccessPath of_loops(double fill_limit = dense_fill_limits[0]) { return {Way::of_loops, fill_limit, false, 0}; }
-  static AccessPath chain_of_loops(double fill_limit) { return {Way::of_loops, fill_limit, true, 0}; }
-  static AccessPath transposed(std::uint32_t last) { return {Way::transposed, 0, false, last}; }
+  static AccessPath of_loops(double fill_limit = dense_fill_limits[0]) { return {.way = Way::of_loops, .fill_limit = fill_limit}; }
+  static AccessPath chain_of_loops(double fill_limit) { return {.way = Way::of_loops, .fill_limit = fill_limit, .chained = true}; }
+  static AccessPath transposed(std::uint32_t last) { return {.way = Way::transposed, .last = last}; }
+  static AccessPath opened(std::uint32_t levels) { return {.way = Way::opened, .levels = levels}; }
+  static AccessPath marked() { return {.way = Way::marked}; }
 
   /// Which layout it is becomes known with the order of the loops.
   bool follows_loops() const { return way == Way::of_loops; }
@@ -47,7 +52,7 @@ using AccessPaths = std::vector<AccessPath>;
 
 inline AccessPath path_of(const AccessPaths& paths, std::size_t tensor) { return paths.empty() ? AccessPath{} : paths[tensor]; }
 
-/// The layout of a dense operand with its mode `last` behind all others.
-Format transposed_format(Format given, std::uint32_t last);
+/// The layout that a path has which does not follow the loops, of an operand that is given so.
+Format layout_of(const AccessPath& path, Format given);
 
 }  // namespace weft

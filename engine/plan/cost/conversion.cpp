@@ -51,12 +51,15 @@ double conversion_ns(const Format& from, double from_places, const Format& to, d
   return (places * share_of_place + sorted) * machine.convert_entry;
 }
 
-double layout_ns(const ScheduledTensor& tensor, const OperandFacts& operand, const Machine& machine) {
-  if (!tensor.converted) return 0;
-  if (!tensor.opened) return conversion_ns(operand, machine) + gaps_ns(tensor.format, operand, machine);
-  const std::size_t levels = leading_dense_levels(tensor.format.levels);
-  return (leading_positions(tensor.format, levels, operand.statistics) + leading_entries(tensor.format, levels, operand.statistics)) *
+double layout_ns(const Format& to, bool opened, const OperandFacts& operand, const Machine& machine) {
+  if (!opened) return conversion_ns(operand, machine) + gaps_ns(to, operand, machine);
+  const std::size_t levels = leading_dense_levels(to.levels);
+  return (leading_positions(to, levels, operand.statistics) + leading_entries(to, levels, operand.statistics)) *
          machine.convert_entry * share_of_conversion * operand.conversion_share;
+}
+
+double layout_ns(const ScheduledTensor& tensor, const OperandFacts& operand, const Machine& machine) {
+  return tensor.converted ? layout_ns(tensor.format, tensor.opened, operand, machine) : 0;
 }
 
 }  // namespace weft

@@ -14,8 +14,10 @@ double conversion_ns(const OperandFacts& operand, const Machine& machine);
 /// Nanoseconds to store so many places of a format as so many of another, once; entries that are no padding are on both sides.
 double conversion_ns(const Format& from, double from_places, const Format& to, double to_places, const Machine& machine);
 
-/// Nanoseconds to bring an operand into the layout that a schedule has of it, once. An opened one (search/open_layouts.h) pays for its
-/// array of ends alone.
+/// Nanoseconds to bring an operand into another layout, once. One that is `opened` (runtime/open_levels.h) pays for its array of ends
+/// alone, far less than one that is sorted and rebuilt.
+double layout_ns(const Format& to, bool opened, const OperandFacts& operand, const Machine& machine);
+/// Into the one that a schedule has of it.
 double layout_ns(const ScheduledTensor& tensor, const OperandFacts& operand, const Machine& machine);
 
 /// Positions of the first levels of a format if they are dense, and how many of those hold entries.

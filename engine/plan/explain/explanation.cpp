@@ -14,7 +14,6 @@
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/schedule/schedule_text.h"
 #include "engine/plan/schedule/statements.h"
-#include "engine/plan/search/open_layouts.h"
 #include "engine/plan/space/mark_arrays.h"
 #include "runtime/dense_levels.h"
 #include "runtime/level_traits.h"

@@ -8,7 +8,6 @@
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/schedule/schedule_text.h"
 #include "engine/plan/search/complete.h"
-#include "engine/plan/search/open_layouts.h"
 #include "engine/plan/search/search_budget.h"
 #include "engine/plan/space/mark_arrays.h"
 
@@ -22,6 +21,12 @@ void serialize(Candidate& candidate, const Problem& problem) {
   Schedule serial = without_private_copies(candidate.schedule);
   Cost less = cost(serial, problem);
   if (less.announced_bytes < candidate.cost.announced_bytes) candidate = {std::move(serial), std::move(less)};
+}
+
+bool same_loops(const Schedule& left, const Schedule& right) {
+  return left.tree == right.tree && std::ranges::equal(left.statements, right.statements, [](const auto& one, const auto& other) {
+           return one.loops == other.loops && one.fused == other.fused;
+         });
 }
 
 // Whether all that is written is dense, so that loops decide nothing about it that the model would have to know.
@@ -123,12 +128,46 @@ double AlternativeSearch::solve(Record record, const std::vector<std::uint32_t>&
   return solved.least_ns;
 }
 
+void AlternativeSearch::open(std::size_t tree, const PathChoice& choice) {
+  const Record* best = nullptr;
+  for (const Record& record : records_) {
+    if (record.tree != tree || record.choice != choice) continue;
+    if (best == nullptr || record.least_ns < best->least_ns) best = &record;
+  }
+  if (best == nullptr || best->least_ns > best_ns_ * most_gained_by_opening) return;
+  const double limit = std::max(limit_, best->least_ns);
+  const PathChoice more = opened(order_of(*best), best->nests, choice);
+  if (more != choice) solve(tree, more, limit);
+}
+
+PathChoice AlternativeSearch::opened(const PricedOrder& order, const LoopNests& nests, PathChoice choice) {
+  if (!space_.opens()) return choice;
+  const auto takes = [&](const PathChoice& with) {
+    const AccessPaths paths = space_.paths(order.contractions, with);
+    const CostModel model = models_.model(order, models_.numbers(order, paths));
+    work_ += work_of_model;
+    return time_cost(complete(order.contractions, nests, problem_.network, model, paths, problem_.operands), problem_, model).ns;
+  };
+  double least = takes(choice);
+  for (std::size_t number = 0; number < space_.convertible(); ++number) {
+    for (const PathChoice& more : space_.openings(choice, number)) {
+      if (space_.least_ns(more) >= least) continue;
+      const double ns = takes(more);
+      if (ns >= least) continue;
+      least = ns;
+      choice = more;
+    }
+  }
+  return choice;
+}
+
 double AlternativeSearch::solve_marked(const Contractions& contractions, const PathChoice& choice, double limit) {
   const PricedOrder order = models_.order_of(contractions);
   const AccessPaths paths = space_.paths(contractions, choice);
   const std::vector<std::uint32_t> numbers = models_.numbers(order, paths);
   const CostModel model = models_.model(order, numbers);
   work_ += work_of_mark_arrays;
+  limit -= space_.least_ns(choice);
   if (model.least_ns() >= limit) return infinity;
   IntervalProgram program(model, true, models_.table(), numbers);
   const auto nests = program.solve(limit);
@@ -136,8 +175,12 @@ double AlternativeSearch::solve_marked(const Contractions& contractions, const P
   if (!nests) return infinity;
   Candidate candidate{complete(contractions, *nests, problem_.network, model, paths, problem_.operands), {}};
   if (!marks_are_looked_up(candidate.schedule) || !check(candidate.schedule, problem_)) return infinity;
+  if (choice.converted == 0 && choice.opened == 0) {
+    const PathChoice more = opened(order, *nests, choice);
+    const double ns = more == choice ? infinity : solve_marked(contractions, more, limit);
+    if (std::isfinite(ns)) return ns;
+  }
   candidate.cost = cost(candidate.schedule, problem_);
-  if (choice.converted == 0) candidate = with_open_layouts(std::move(candidate), problem_);
   if (candidate.cost.announced_bytes > memory_) return infinity;
   const double ns = candidate.cost.ns;
   if (ns < best_ns_) {
@@ -165,7 +208,6 @@ void AlternativeSearch::judge_the_best() {
     const auto [left_line, right_line] = first_different_lines(left.schedule, right.schedule, problem_.network);
     return left_line < right_line;
   });
-  if (winner_) result_.transposed = records_[*winner_].choice.transposed;
 }
 
 SearchResult AlternativeSearch::finish() {
@@ -194,6 +236,8 @@ void AlternativeSearch::judge(Record& record, const CostModel& model) {
   Candidate candidate{complete(contractions(record), record.nests, problem_.network, model, paths(record), problem_.operands), {}};
   candidate.cost = cost_of(candidate.schedule, record, model);
   const bool too_large = candidate.cost.announced_bytes > memory_;
+  // Opened or not, the loops are the same: what is given takes less.
+  if (too_large && record.choice.opened != 0) return;
   if (too_large) {
     result_.memory_binds = true;
     serialize(candidate, problem_);
@@ -207,11 +251,18 @@ void AlternativeSearch::judge(Record& record, const CostModel& model) {
   if (sparse_result() && overpriced) leave_out(record.tree);
   if (known || !legal) return;
   const bool fits = candidate.cost.announced_bytes <= memory_;
+  if (fits && record.choice.opened == 0) unopened_ns_ = std::min(unopened_ns_, candidate.cost.ns);
   if (fits && candidate.cost.ns < best_ns_) {
     limit_ = std::exchange(best_ns_, candidate.cost.ns);
     winner_ = number_of(record);
   }
   if (fits && candidate.cost.ns > best_ns_) limit_ = std::min(limit_, candidate.cost.ns);
+  // What it is compared with are other loops, not the same ones before an operand was opened.
+  if (record.choice.opened != 0) {
+    std::erase_if(result_.candidates, [&](const Candidate& other) {
+      return other.cost.ns >= candidate.cost.ns && same_loops(other.schedule, candidate.schedule);
+    });
+  }
   result_.candidates.push_back(std::move(candidate));
 }
 

@@ -24,6 +24,9 @@ class AlternativeSearch {
   const PathSpace& space() const { return space_; }
   SearchResult& result() { return result_; }
   double best_ns() const { return best_ns_; }  ///< of what fits into memory
+  /// Its paths, without mark arrays.
+  PathChoice best_choice() const { return winner_ ? records_[*winner_].choice : PathChoice{}; }
+  double unopened_ns() const { return unopened_ns_; }  ///< with no operand opened
   double limit() const { return limit_; }      ///< the second best: nothing dearer is looked for
   std::uint64_t work() const { return work_; }
 
@@ -34,8 +37,11 @@ class AlternativeSearch {
   /// The least that the orders of a tree take with these paths; infinite where it is no less than `limit`.
   double solve(std::size_t tree, const PathChoice& choice, double limit);
 
-  /// The same for contractions with mark arrays, judged: with layouts opened in place where operands are not converted. Infinite too
-  /// where they are not legal or do not fit. Nothing is claimed of them.
+  /// With operands opened and marked one more at a time, as long as the loops that were found for the choice get cheaper: loops are looked
+  /// for anew for the last of these choices alone. Nothing is claimed of them.
+  void open(std::size_t tree, const PathChoice& choice);
+
+  /// The same for contractions with mark arrays, judged. Infinite too where they are not legal or do not fit. Nothing is claimed of them.
   double solve_marked(const Contractions& contractions, const PathChoice& choice, double limit);
 
   /// A choice of conversions that alone takes as long as the best schedule cannot pay.
@@ -81,6 +87,7 @@ class AlternativeSearch {
 
   double solve(Record record, const std::vector<std::uint32_t>& numbers, const CostModel& model, double limit);
   void judge(Record& record, const CostModel& model);
+  PathChoice opened(const PricedOrder& order, const LoopNests& nests, PathChoice choice);
   Cost cost_of(const Schedule& schedule, const Record& record, const CostModel& model) const;
   void keep_open(const Record& record, const Candidate& candidate, bool too_large, bool legal);
 
@@ -100,6 +107,7 @@ class AlternativeSearch {
   std::optional<std::size_t> winner_;   // the record of the best schedule that fits
   SearchResult result_;
   double best_ns_ = infinity;
+  double unopened_ns_ = infinity;
   double limit_ = infinity;
   std::uint64_t work_ = 0;
 };

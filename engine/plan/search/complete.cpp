@@ -31,10 +31,11 @@ void realize_layouts(Schedule& schedule, const CostModel& model, const AccessPat
       ScheduledTensor& tensor = schedule.tensors[position];
       const OperandFacts& facts = facts_of(operands, tensor.tensor);
       const Format realized = path.follows_loops() ? model.factor(number, factor).realized(statement.loops)
-                                                   : transposed_format(facts.format, path.last);
+                                                   : layout_of(path, facts.format);
       if (same_layout(realized, facts.format)) continue;
       tensor.format = realized;
       tensor.converted = true;
+      tensor.opened = path.way == AccessPath::Way::opened;
     }
   }
   // Dense intermediates follow the loops of their writer, so that its innermost loop runs over adjacent entries.

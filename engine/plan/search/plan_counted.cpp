@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/plan/cost/memory_demand.h"
 #include "engine/plan/estimate/quantise.h"
 
 namespace weft {
@@ -31,6 +32,13 @@ Plan cheapest_of(std::vector<Plan> plans, const Problem& problem) {
   return std::move(*std::ranges::min_element(plans, {}, [](const Plan& plan) { return plan.cost.ns; }));
 }
 
+// All of what earlier plans depend on is counted now.
+Plan cheapest_seen(Plan last, std::vector<Plan> seen, const Problem& problem) {
+  if (seen.empty()) return last;
+  Plan earlier = cheapest_of(std::move(seen), problem);
+  return earlier.cost.ns < last.cost.ns && earlier.cost.announced_bytes <= usable_memory(problem.options) ? earlier : last;
+}
+
 }  // namespace
 
 Expected<Plan> plan_counted(const Network& network, const std::vector<OperandFacts>& operands, PlanOptions& options,
@@ -49,7 +57,7 @@ Expected<Plan> plan_counted(const Network& network, const std::vector<OperandFac
       return std::unexpected(counted.error());
     }
     if (options.joins.size() == known) {
-      if (settled) return planned;
+      if (settled) return cheapest_seen(std::move(*planned), std::move(seen), Problem{network, operands, options});
       settled = true;
       continue;
     }

@@ -52,6 +52,7 @@ class Search {
     result.trees = choice.trees.size();
     search(choice.trees);
     refine();
+    open();
     search_.judge_the_best();
     const std::uint64_t statements = search_.models().described() * work_of_statement;
     if (problem_.options.budget) problem_.options.budget->take_work(search_.work() + statements);
@@ -60,6 +61,11 @@ class Search {
   }
 
  private:
+  // The cheapest choice of paths of one tree so far, upon which others are built.
+  struct Refined {
+    PathChoice choice;
+    double ns = infinity;
+  };
   // The tree without intermediates, where it may be chosen.
   std::optional<ContractionTree> whole_product(const std::vector<ContractionTree>& trees) const {
     const std::size_t nodes = problem_.network.assignments.front().terms.front().factors.size() + 1;
@@ -89,11 +95,14 @@ class Search {
       const double limit = all_refined                              ? search_.limit()
                            : ranked_.size() < budget_.refined_trees ? infinity
                                                                     : std::max(search_.limit(), ranked_[budget_.refined_trees - 1].first);
-      double ns = infinity;
+      Refined plainest;
       for (const PathChoice& choice : plainest_) {
-        if (!choice.converts() || search_.pays(number, choice)) ns = std::min(ns, search_.solve(number, choice, limit));
+        if (choice.converts() && !search_.pays(number, choice)) continue;
+        const double takes = search_.solve(number, choice, limit);
+        if (takes < plainest.ns) plainest = {choice, takes};
       }
-      const std::pair<double, std::size_t> place{ns, number};
+      const std::pair<double, std::size_t> place{plainest.ns, number};
+      refined_.emplace_back(plainest, number);
       ranked_.insert(std::ranges::upper_bound(ranked_, place), place);
     }
   }
@@ -126,17 +135,12 @@ class Search {
     }
   }
 
-  // The cheapest choice of paths of one tree so far, upon which others are built.
-  struct Refined {
-    PathChoice choice;
-    double ns = infinity;
-  };
-
   void refine(std::size_t tree) {
     Refined best;
     refine_converted(tree, best);
     refine_transposed(tree, best);
     refine_chained(tree, best);
+    if (best.ns < refined_[tree].first.ns) refined_[tree].first = best;
   }
 
   bool attempt(std::size_t tree, const PathChoice& choice, Refined& best) {
@@ -205,12 +209,24 @@ class Search {
     }
   }
 
+  // Of the trees that are the best now operands opened and marked: beside none that is converted, and instead of what is best.
+  void open() {
+    std::ranges::stable_sort(refined_, {}, [](const auto& refined) { return refined.first.ns; });
+    if (refined_.size() > budget_.refined_trees) refined_.resize(budget_.refined_trees);
+    for (const auto& [best, tree] : refined_) {
+      if (is_cancelled(problem_.options)) break;
+      if (best.choice.converts()) search_.open(tree, {});
+      search_.open(tree, best.choice);
+    }
+  }
+
   PathChoice everything() const { return {search_.space().all_converted()}; }
 
   const Problem problem_;
   SearchScope scope_;
   Budget budget_;
   AlternativeSearch search_;
+  std::vector<std::pair<Refined, std::size_t>> refined_;  // of each tree, with its number
   std::vector<PathChoice> plainest_;  // all as they are stored, all converted; the same with dense operands transposed
   std::vector<std::pair<double, std::size_t>> ranked_;  // trees by the best of their plainest choices
 };

@@ -35,7 +35,6 @@ struct SearchResult {
   bool memory_binds = false;             ///< some schedule does not fit as it is
   std::uint64_t serialized = 0;          ///< candidates that gave up their private copies to fit
   std::optional<Alternative> winner;     ///< of the first candidate that fits, where a proof is asked for
-  std::uint64_t transposed = 0;          ///< dense operands (PathChoice) that the first candidate that fits has in another order
   std::shared_ptr<AlternativeModels> models;  ///< what was priced; refers to the arguments of the search
 };
 

@@ -54,6 +54,9 @@ inline constexpr double share_with_partial_sums = 3;
 /// of the networks of weft-bench planning, for one call (3-centre-masked/uniform, by less than it took).
 inline constexpr double share_of_mark_arrays = 0.3;
 
+/// Opening operands makes no choice of paths so many times cheaper: others are not built upon.
+inline constexpr double most_gained_by_opening = 1.75;
+
 /// Whether several sparse operands meet in the first assignment's term: there are more levels, layouts and joins to look at.
 inline bool sparse_operands_co_iterate(const Network& network, const std::vector<OperandFacts>& operands) {
   const std::vector<TensorAccess>& factors = network.assignments.front().terms.front().factors;

@@ -7,7 +7,6 @@
 
 #include "engine/plan/cost/conversion.h"
 #include "engine/plan/schedule/binding.h"
-#include "engine/plan/search/open_layouts.h"
 #include "engine/plan/search/search_budget.h"
 #include "engine/plan/space/mark_arrays.h"
 #include "engine/plan/space/partial_sums.h"
@@ -25,10 +24,7 @@ constexpr double near = 1.5;            // of the best: what other layouts may s
 class MarkArraySearch {
  public:
   MarkArraySearch(AlternativeSearch& search, const Problem& problem)
-      : search_(search),
-        problem_(problem),
-        work_before_(search.work()),
-        least_opening_ns_(least_opening_ns(problem.operands, problem.options)) {}
+      : search_(search), problem_(problem), work_before_(search.work()) {}
 
   void run(const std::optional<ContractionTree>& product) {
     for (const MarkedContractions& start : marked_starts(problem_, search_, trees(product), conversion_pays())) {
@@ -46,6 +42,10 @@ class MarkArraySearch {
     const auto work = static_cast<double>(search_.work() - work_before_);
     return work > (problem_.options.prove ? all : share_of_mark_arrays * all);
   }
+
+  // What other paths may still make the cheapest: so far no operand is opened.
+  double unopened_ns() const { return std::max(search_.best_ns(), search_.unopened_ns()); }
+  double near_ns() const { return near * unopened_ns(); }
 
   std::vector<ContractionTree> trees(const std::optional<ContractionTree>& product) const {
     std::vector<ContractionTree> wanted;
@@ -78,14 +78,12 @@ class MarkArraySearch {
     if (better) extend(*better, copies + 1);
   }
 
-  // Whether they are the cheapest so far. Other layouts, or opening those that are kept, may still make searches cheaper: what takes a
-  // little more than the best is looked at.
+  // Whether they are the cheapest so far. Other layouts may still make searches cheaper: what takes a little more than the best is looked
+  // at.
   bool improves(const MarkedContractions& marked) {
     const double best_ns = search_.best_ns();
     const bool converts = marked.choice.converted != 0;
-    const bool opens = !converts && least_opening_ns_ < best_ns;
-    const double limit = best_ns * (converts ? near : opens ? most_gained_by_opening : 1);
-    const double ns = search_.solve_marked(marked.contractions, marked.choice, limit);
+    const double ns = search_.solve_marked(marked.contractions, marked.choice, converts ? near_ns() : most_gained_by_opening * unopened_ns());
     if (std::isfinite(ns) && converts) near_.emplace_back(ns, marked);
     return ns < best_ns;
   }
@@ -98,14 +96,14 @@ class MarkArraySearch {
       double ns = known_ns;
       const auto attempt = [&](const PathChoice& choice) {
         if (choice.converted == 0 || is_spent()) return false;
-        const double changed = search_.solve_marked(marked.contractions, choice, std::min(ns, search_.best_ns() * near));
+        const double changed = search_.solve_marked(marked.contractions, choice, std::min(ns, near_ns()));
         if (changed >= ns) return false;
         ns = changed;
         marked.choice = choice;
         return true;
       };
       const std::uint64_t all = search_.space().converted_in(marked.contractions);
-      for (bool better = ns < search_.best_ns() * near; better;) {
+      for (bool better = ns < near_ns(); better;) {
         better = false;
         const PathChoice from = marked.choice;
         for (std::uint64_t rest = all; rest != 0; rest &= rest - 1) {
@@ -125,7 +123,6 @@ class MarkArraySearch {
   AlternativeSearch& search_;
   const Problem problem_;
   std::uint64_t work_before_;
-  double least_opening_ns_;
   std::vector<std::pair<double, MarkedContractions>> near_;  // with paths that may be changed
 };
 
@@ -141,7 +138,7 @@ std::vector<MarkedContractions> marked_starts(const Problem& problem, Alternativ
         for (Contractions& summed : with_partial_sums(std::move(plain), problem.network, problem.options)) {
           for (Contractions& one : with_keyed_intermediates(std::move(summed))) {
             PathChoice choice;
-            choice.transposed = search.result().transposed;
+            choice.transposed = search.best_choice().transposed;
             choice.converted = converted ? search.space().converted_in(one) : 0;
             if (choice.converted != 0) all.push_back({one, choice});
             choice.converted = 0;

@@ -7,13 +7,40 @@
 #include "engine/plan/cost/conversion.h"
 #include "engine/plan/index_set.h"
 #include "engine/plan/schedule/binding.h"
+#include "runtime/open_levels.h"
 
 namespace weft {
 namespace {
 
 constexpr std::size_t most_converted = 56;  // of the first so many factors
+constexpr std::size_t most_opened = 16;     // of convertible ones
+constexpr double most_positions_per_entry = 16;
+
+std::size_t opening_number(const PathChoice& choice, std::size_t number) {
+  return number < most_opened ? choice.opened >> 4 * number & 15 : 0;
+}
 
 }  // namespace
+
+std::vector<Opening> openings_of(const OperandFacts& operand, ModeSet met, const Machine& machine) {
+  std::vector<Opening> found;
+  const Format& given = operand.format;
+  const auto meets = [&](std::size_t level) { return (met >> given.mode_order[level] & 1) != 0; };
+  if (given.layout) return found;
+  for (std::uint32_t levels = 1; levels < given.order(); ++levels) {
+    const LevelKind kind = given.levels[levels - 1].kind;
+    if (kind != LevelKind::dense && kind != LevelKind::compressed) break;
+    if (leading_positions(given, levels, operand.statistics) > most_positions_per_entry * leading_entries(given, levels, operand.statistics))
+      break;
+    const AccessPath path = AccessPath::opened(levels);
+    const Format opened = layout_of(path, given);
+    if (meets(levels - 1) && opens_levels(given, opened)) found.push_back({path, layout_ns(opened, true, operand, machine)});
+  }
+  const Format marked = layout_of(AccessPath::marked(), given);
+  if (meets(given.order() - 1) && given.levels.back().kind == LevelKind::compressed && parse_format(marked.text()))
+    found.push_back({AccessPath::marked(), layout_ns(marked, false, operand, machine)});
+  return found;
+}
 
 PathSpace::PathSpace(const Problem& problem)
     : network_(problem.network), operands_(problem.operands), options_(problem.options), transposable_(transposable_operands(problem)) {
@@ -23,6 +50,7 @@ PathSpace::PathSpace(const Problem& problem)
     if (!may_be_converted(facts) || facts.format.order() > most_convertible_modes || factor >= most_converted) continue;
     factors_.push_back(factor);
   }
+  find_openings();
   const auto sparse = std::ranges::count_if(term.factors, [&](const TensorAccess& factor) {
     return has_sparse_level(facts_of(problem.operands, factor.tensor).format);
   });
@@ -34,19 +62,42 @@ PathSpace::PathSpace(const Problem& problem)
   for (std::size_t number = 0; number < dense; ++number) transposed_.push_back(std::uint64_t{1} << number);
 }
 
+void PathSpace::find_openings() {
+  IndexSet once = 0;
+  IndexSet met = 0;  // in several sparse operands
+  const std::vector<TensorAccess>& factors = network_.assignments.front().terms.front().factors;
+  for (const TensorAccess& read : factors) {
+    if (!has_sparse_level(facts_of(operands_, read.tensor).format)) continue;
+    const IndexSet indices = index_set(read.indices);
+    met |= once & indices;
+    once |= indices;
+  }
+  for (std::size_t number = 0; met != 0 && number < std::min(factors_.size(), most_opened); ++number) {
+    ModeSet modes = 0;
+    for (const TensorAccess& read : factors) {
+      for (std::uint32_t mode = 0; read.tensor == access(number).tensor && mode < read.indices.size(); ++mode) {
+        if (contains(met, read.indices[mode])) modes |= ModeSet{1} << mode;
+      }
+    }
+    openings_.push_back(openings_of(facts_of(operands_, access(number).tensor), modes, options_.machine));
+  }
+}
+
 const TensorAccess& PathSpace::access(std::size_t number) const {
   return network_.assignments.front().terms.front().factors[factors_[number]];
 }
 
 double PathSpace::conversions_ns(const PathChoice& choice, bool shared) const {
   double ns = 0;
-  const auto convert = [&](TensorId tensor) {
-    ns += conversion_ns(facts_of(operands_, tensor), options_.machine) / std::max(1.0, options_.calls);
-  };
+  const double calls = std::max(1.0, options_.calls);
+  const auto convert = [&](TensorId tensor) { ns += conversion_ns(facts_of(operands_, tensor), options_.machine) / calls; };
   std::set<TensorId> converted;
+  std::set<std::pair<TensorId, std::size_t>> opened;
   for (std::size_t number = 0; number < factors_.size(); ++number) {
     const TensorId tensor = access(number).tensor;
     if ((choice.converted >> number & 1) != 0 && (converted.insert(tensor).second || !shared)) convert(tensor);
+    const std::size_t opening = opening_number(choice, number);
+    if (opening != 0 && opened.emplace(tensor, opening).second) ns += openings_[number][opening - 1].ns / calls;
   }
   for (std::size_t number = 0; number < transposable_.size(); ++number) {
     if ((choice.transposed >> number & 1) != 0) convert(transposable_[number].tensor);
@@ -77,10 +128,41 @@ std::uint64_t PathSpace::converted_in(const Contractions& contractions) const {
   return all_converted() & ~(std::uint64_t{1} << (like - factors_.begin()));
 }
 
+std::vector<PathChoice> PathSpace::openings(const PathChoice& from, std::size_t number) const {
+  std::vector<PathChoice> found;
+  if (number >= openings_.size() || openings_[number].empty()) return found;
+  const auto is_alike = [&](std::size_t other) {
+    return other == number || (access(other).tensor == access(number).tensor && opening_number(from, other) == opening_number(from, number) &&
+                               ((from.converted >> other | from.converted >> number) & 1) == 0);
+  };
+  PathChoice choice = from;
+  std::uint64_t digits = 0;
+  for (std::size_t other = 0; other < openings_.size(); ++other) {
+    if (!is_alike(other)) continue;
+    if (other < number) return found;
+    digits |= std::uint64_t{1} << 4 * other;
+    choice.converted &= ~(std::uint64_t{1} << other);
+  }
+  choice.chained = choice.chained && choice.converted != 0;
+  choice.opened &= ~(digits * 15);
+  for (std::uint64_t opening = 1; opening <= openings_[number].size(); ++opening) {
+    found.push_back(choice);
+    found.back().opened |= digits * opening;
+  }
+  return found;
+}
+
 AccessPaths PathSpace::paths(const Contractions& contractions, const PathChoice& choice) const {
   AccessPaths paths(contractions.tensors.size());
   const std::uint64_t converted = choice.converted & converted_in(contractions);
   for (std::size_t number = 0; number < factors_.size(); ++number) {
+    const std::size_t opening = opening_number(choice, number);
+    if (opening != 0) {
+      const AccessPath& path = openings_[number][opening - 1].path;
+      // Positions of marked levels are others than those of the entries, which the result has.
+      const bool lends = contractions.tensors.back().like == factors_[number];
+      if (!lends || path.way != AccessPath::Way::marked) paths[factors_[number]] = path;
+    }
     if ((converted >> number & 1) == 0) continue;
     const bool chained = choice.chained && contractions.steps.size() == 1;
     paths[factors_[number]] = chained ? AccessPath::chain_of_loops(choice.fill_limit) : AccessPath::of_loops(choice.fill_limit);

@@ -1,6 +1,7 @@
 // Which paths the occurrences of a term's operands may take, and what choices of them cost.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -17,11 +18,12 @@ struct PathChoice {
   double fill_limit = dense_fill_limits[0];  ///< of these
   std::uint64_t transposed = 0;  ///< a bit per transposable operand
   bool chained = false;          ///< converted ones into chains of levels, in statements of one sparse operand
+  std::uint64_t opened = 0;      ///< a hex digit per convertible occurrence that is not converted: which of its openings, from 1 on
 
   /// Nothing is claimed of such choices.
-  bool is_beyond() const { return transposed != 0 || chained; }
+  bool is_beyond() const { return transposed != 0 || chained || opened != 0; }
 
-  bool converts() const { return (converted | transposed) != 0; }
+  bool converts() const { return (converted | transposed | opened) != 0; }
   bool operator==(const PathChoice&) const = default;
 };
 
@@ -40,6 +42,17 @@ struct Transposable {
 /// whose layout is pinned.
 std::vector<Transposable> transposable_operands(const Problem& problem);
 
+/// A layout of a sparse operand in the order of modes that it has, in which entries are looked up instead of searched.
+struct Opening {
+  AccessPath path;
+  double ns = 0;  ///< once
+};
+
+/// Leading compressed levels made dense, one more each, as long as few of their positions have no entry; the last level marked. Only where
+/// the last level that is looked up then is of a mode that other sparse operands have (`met`) at one of its occurrences: nothing else is
+/// searched.
+std::vector<Opening> openings_of(const OperandFacts& operand, ModeSet met, const Machine& machine);
+
 class PathSpace {
  public:
   /// Refers to all of its arguments.
@@ -52,6 +65,11 @@ class PathSpace {
   bool chains() const { return chains_; }
   /// Choices of dense operands to transpose: all that may be, and each alone.
   const std::vector<std::uint64_t>& transposed() const { return transposed_; }
+  /// Whether any can be opened.
+  bool opens() const { return std::ranges::any_of(openings_, [](const std::vector<Opening>& one) { return !one.empty(); }); }
+  /// The choice with a convertible occurrence opened in each way, instead of converted; all of its operand that have the same layout
+  /// alike, with the first of them.
+  std::vector<PathChoice> openings(const PathChoice& from, std::size_t number) const;
 
   /// Nanoseconds that a choice takes each call: with one conversion per operand, and with one per occurrence.
   double least_ns(const PathChoice& choice) const { return conversions_ns(choice, true); }
@@ -67,6 +85,7 @@ class PathSpace {
  private:
   const TensorAccess& access(std::size_t number) const;
   double conversions_ns(const PathChoice& choice, bool shared) const;
+  void find_openings();
 
   const Network& network_;
   const std::vector<OperandFacts>& operands_;
@@ -74,6 +93,7 @@ class PathSpace {
   std::vector<std::uint32_t> factors_;  // convertible ones
   std::vector<Transposable> transposable_;
   std::vector<std::uint64_t> transposed_;
+  std::vector<std::vector<Opening>> openings_;  // of the first convertible ones
   bool chains_ = false;
 };
 
