@@ -135,30 +135,30 @@ void AlternativeSearch::open(std::size_t tree, const PathChoice& choice) {
     if (best == nullptr || record.least_ns < best->least_ns) best = &record;
   }
   if (best == nullptr || best->least_ns > best_ns_ * most_gained_by_opening) return;
-  const double limit = std::max(limit_, best->least_ns);
-  const PathChoice more = opened(order_of(*best), best->nests, choice);
-  if (more != choice) solve(tree, more, limit);
+  const PricedOrder& order = order_of(*best);
+  const Opened more = opened(order, best->nests, choice);
+  if (more.choice == choice) return;
+  const std::vector<std::uint32_t> numbers = models_.numbers(order, space_.paths(order.contractions, more.choice));
+  solve({tree, best->order, more.choice, 0, {}}, numbers, models_.model(order, numbers), more.ns * (1 + accuracy));
 }
 
-PathChoice AlternativeSearch::opened(const PricedOrder& order, const LoopNests& nests, PathChoice choice) {
-  if (!space_.opens()) return choice;
+AlternativeSearch::Opened AlternativeSearch::opened(const PricedOrder& order, const LoopNests& nests, const PathChoice& choice) {
+  Opened best{choice, infinity};
+  if (!space_.opens()) return best;
   const auto takes = [&](const PathChoice& with) {
     const AccessPaths paths = space_.paths(order.contractions, with);
     const CostModel model = models_.model(order, models_.numbers(order, paths));
     work_ += work_of_model;
     return time_cost(complete(order.contractions, nests, problem_.network, model, paths, problem_.operands), problem_, model).ns;
   };
-  double least = takes(choice);
+  best.ns = takes(choice);
   for (std::size_t number = 0; number < space_.convertible(); ++number) {
-    for (const PathChoice& more : space_.openings(choice, number)) {
-      if (space_.least_ns(more) >= least) continue;
-      const double ns = takes(more);
-      if (ns >= least) continue;
-      least = ns;
-      choice = more;
+    for (const PathChoice& more : space_.openings(best.choice, number)) {
+      if (space_.least_ns(more) >= best.ns) continue;
+      if (const double ns = takes(more); ns < best.ns) best = {more, ns};
     }
   }
-  return choice;
+  return best;
 }
 
 double AlternativeSearch::solve_marked(const Contractions& contractions, const PathChoice& choice, double limit) {
@@ -176,8 +176,8 @@ double AlternativeSearch::solve_marked(const Contractions& contractions, const P
   Candidate candidate{complete(contractions, *nests, problem_.network, model, paths, problem_.operands), {}};
   if (!marks_are_looked_up(candidate.schedule) || !check(candidate.schedule, problem_)) return infinity;
   if (choice.converted == 0 && choice.opened == 0) {
-    const PathChoice more = opened(order, *nests, choice);
-    const double ns = more == choice ? infinity : solve_marked(contractions, more, limit);
+    const Opened more = opened(order, *nests, choice);
+    const double ns = more.choice == choice ? infinity : solve_marked(contractions, more.choice, more.ns * (1 + accuracy));
     if (std::isfinite(ns)) return ns;
   }
   candidate.cost = cost(candidate.schedule, problem_);

@@ -87,7 +87,11 @@ class AlternativeSearch {
 
   double solve(Record record, const std::vector<std::uint32_t>& numbers, const CostModel& model, double limit);
   void judge(Record& record, const CostModel& model);
-  PathChoice opened(const PricedOrder& order, const LoopNests& nests, PathChoice choice);
+  struct Opened {
+    PathChoice choice;
+    double ns = 0;
+  };
+  Opened opened(const PricedOrder& order, const LoopNests& nests, const PathChoice& choice);
   Cost cost_of(const Schedule& schedule, const Record& record, const CostModel& model) const;
   void keep_open(const Record& record, const Candidate& candidate, bool too_large, bool legal);
 
