@@ -29,6 +29,19 @@ bool same_loops(const Schedule& left, const Schedule& right) {
          });
 }
 
+// Whether the loops around an occurrence bind its modes in the order in which it is given, whatever it is converted to.
+bool in_given_order(const Contractions& contractions, const LoopNests& nests, std::uint32_t factor, const std::vector<OperandFacts>& operands) {
+  const std::vector<std::uint32_t>& modes = facts_of(operands, contractions.tensors[factor].tensor).format.mode_order;
+  for (std::size_t step = 0; step < contractions.steps.size(); ++step) {
+    const std::vector<IndexId>& loops = nests.loops[step];
+    for (const ScheduledAccess& read : contractions.steps[step].factors) {
+      const auto place = [&](std::uint32_t mode) { return std::ranges::find(loops, read.indices[mode]); };
+      if (read.tensor == factor && !std::ranges::is_sorted(modes, {}, place)) return false;
+    }
+  }
+  return true;
+}
+
 // Whether all that is written is dense, so that loops decide nothing about it that the model would have to know.
 bool writes_dense(const Contractions& contractions) {
   return std::ranges::all_of(contractions.tensors, [](const ContractedTensor& tensor) {
@@ -153,6 +166,8 @@ AlternativeSearch::Opened AlternativeSearch::opened(const PricedOrder& order, co
   };
   best.ns = takes(choice);
   for (std::size_t number = 0; number < space_.convertible(); ++number) {
+    const bool converted = (best.choice.converted >> number & 1) != 0;
+    if (converted && !in_given_order(order.contractions, nests, space_.factor(number), problem_.operands)) continue;
     for (const PathChoice& more : space_.openings(best.choice, number)) {
       if (space_.least_ns(more) >= best.ns) continue;
       if (const double ns = takes(more); ns < best.ns) best = {more, ns};

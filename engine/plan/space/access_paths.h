@@ -61,6 +61,8 @@ class PathSpace {
   /// Occurrences of sparse operands that may be converted, and the bits of all of them.
   std::size_t convertible() const { return factors_.size(); }
   std::uint64_t all_converted() const { return (std::uint64_t{1} << factors_.size()) - 1; }
+  /// The factor of the term that a convertible occurrence is.
+  std::uint32_t factor(std::size_t number) const { return factors_[number]; }
   /// Whether the term has one sparse operand, that may be converted to a chain of levels.
   bool chains() const { return chains_; }
   /// Choices of dense operands to transpose: all that may be, and each alone.
