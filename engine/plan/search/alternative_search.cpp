@@ -121,7 +121,7 @@ double AlternativeSearch::solve(std::size_t tree, const PathChoice& choice, doub
     work_ += work_of_model;
     if (promise.least_ns + space_.least_ns(choice) >= below) continue;
     if (!stores_as_priced(orders[promise.order].contractions)) leave_out(tree);
-    best = std::min(best, solve({tree, promise.order, choice, 0, {}}, promise.numbers, *promise.model, below));
+    best = std::min(best, solve({.tree = tree, .order = promise.order, .choice = choice}, promise.numbers, *promise.model, below));
   }
   return best;
 }
@@ -141,36 +141,38 @@ double AlternativeSearch::solve(Record record, const std::vector<std::uint32_t>&
   return solved.least_ns;
 }
 
-void AlternativeSearch::open(std::size_t tree, const PathChoice& choice) {
-  const Record* best = nullptr;
-  for (const Record& record : records_) {
-    if (record.tree != tree || record.choice != choice) continue;
-    if (best == nullptr || record.least_ns < best->least_ns) best = &record;
+void AlternativeSearch::open(std::span<const std::pair<std::size_t, PathChoice>> found) {
+  std::vector<std::pair<Opened, Record>> promises;
+  for (const auto& [tree, choice] : found) {
+    const Record* best = nullptr;
+    for (const Record& record : records_) {
+      if (record.tree != tree || record.choice != choice) continue;
+      if (best == nullptr || record.least_ns < best->least_ns) best = &record;
+    }
+    if (best == nullptr || !best->judged_ns || *best->judged_ns > best_ns_ * most_gained_by_opening) continue;
+    const Opened more = opened(order_of(*best), best->nests, {choice, *best->judged_ns});
+    if (more.choice != choice) promises.push_back({more, {.tree = tree, .order = best->order, .choice = more.choice}});
   }
-  if (best == nullptr || best->least_ns > best_ns_ * most_gained_by_opening) return;
-  const PricedOrder& order = order_of(*best);
-  const Opened more = opened(order, best->nests, choice);
-  if (more.choice == choice) return;
-  const std::vector<std::uint32_t> numbers = models_.numbers(order, space_.paths(order.contractions, more.choice));
-  solve({tree, best->order, more.choice, 0, {}}, numbers, models_.model(order, numbers), more.ns * (1 + accuracy));
+  std::ranges::stable_sort(promises, {}, [](const auto& promise) { return promise.first.ns; });
+  for (auto& [more, record] : promises) {
+    if (more.ns >= limit_) break;
+    const PricedOrder& order = order_of(record);
+    const std::vector<std::uint32_t> numbers = models_.numbers(order, paths(record));
+    solve(std::move(record), numbers, models_.model(order, numbers), more.ns * (1 + accuracy));
+  }
 }
 
-AlternativeSearch::Opened AlternativeSearch::opened(const PricedOrder& order, const LoopNests& nests, const PathChoice& choice) {
-  Opened best{choice, infinity};
-  if (!space_.opens()) return best;
-  const auto takes = [&](const PathChoice& with) {
-    const AccessPaths paths = space_.paths(order.contractions, with);
-    const CostModel model = models_.model(order, models_.numbers(order, paths));
-    work_ += work_of_model;
-    return time_cost(complete(order.contractions, nests, problem_.network, model, paths, problem_.operands), problem_, model).ns;
-  };
-  best.ns = takes(choice);
+AlternativeSearch::Opened AlternativeSearch::opened(const PricedOrder& order, const LoopNests& nests, Opened best) {
   for (std::size_t number = 0; number < space_.convertible(); ++number) {
     const bool converted = (best.choice.converted >> number & 1) != 0;
     if (converted && !in_given_order(order.contractions, nests, space_.factor(number), problem_.operands)) continue;
     for (const PathChoice& more : space_.openings(best.choice, number)) {
       if (space_.least_ns(more) >= best.ns) continue;
-      if (const double ns = takes(more); ns < best.ns) best = {more, ns};
+      const AccessPaths paths = space_.paths(order.contractions, more);
+      const CostModel model = models_.model(order, models_.numbers(order, paths));
+      work_ += work_of_model;
+      const Schedule schedule = complete(order.contractions, nests, problem_.network, model, paths, problem_.operands);
+      if (const double ns = time_cost(schedule, problem_, model).ns; ns < best.ns) best = {more, ns};
     }
   }
   return best;
@@ -190,12 +192,12 @@ double AlternativeSearch::solve_marked(const Contractions& contractions, const P
   if (!nests) return infinity;
   Candidate candidate{complete(contractions, *nests, problem_.network, model, paths, problem_.operands), {}};
   if (!marks_are_looked_up(candidate.schedule) || !check(candidate.schedule, problem_)) return infinity;
+  candidate.cost = cost(candidate.schedule, problem_);
   if (choice.converted == 0 && choice.opened == 0) {
-    const Opened more = opened(order, *nests, choice);
+    const Opened more = opened(order, *nests, {choice, candidate.cost.ns});
     const double ns = more.choice == choice ? infinity : solve_marked(contractions, more.choice, more.ns * (1 + accuracy));
     if (std::isfinite(ns)) return ns;
   }
-  candidate.cost = cost(candidate.schedule, problem_);
   if (candidate.cost.announced_bytes > memory_) return infinity;
   const double ns = candidate.cost.ns;
   if (ns < best_ns_) {
@@ -216,7 +218,7 @@ void AlternativeSearch::judge_the_best() {
       return known.cost.announced_bytes <= memory_ && known.cost.ns <= record.least_ns;
     });
     if (static_cast<std::size_t>(beaten) >= wanted_candidates) break;
-    if (!record.judged) judge(record, models_.model(order_of(record), models_.numbers(order_of(record), paths(record))));
+    if (!record.judged_ns) judge(record, models_.model(order_of(record), models_.numbers(order_of(record), paths(record))));
   }
   std::ranges::sort(result_.candidates, [&](const Candidate& left, const Candidate& right) {
     if (left.cost.ns != right.cost.ns) return left.cost.ns < right.cost.ns;
@@ -242,14 +244,14 @@ SearchResult AlternativeSearch::finish() {
 }
 
 Cost AlternativeSearch::cost_of(const Schedule& schedule, const Record& record, const CostModel& model) const {
-  const bool modelled = !record.choice.converts() && writes_dense(contractions(record));
+  const bool modelled = record.choice.converted == 0 && writes_dense(contractions(record));
   return modelled ? with_memory(time_cost(schedule, problem_, model), schedule, problem_) : cost(schedule, problem_);
 }
 
 void AlternativeSearch::judge(Record& record, const CostModel& model) {
-  record.judged = true;
   Candidate candidate{complete(contractions(record), record.nests, problem_.network, model, paths(record), problem_.operands), {}};
   candidate.cost = cost_of(candidate.schedule, record, model);
+  record.judged_ns = candidate.cost.ns;
   const bool too_large = candidate.cost.announced_bytes > memory_;
   // Opened or not, the loops are the same: what is given takes less.
   if (too_large && record.choice.opened != 0) return;

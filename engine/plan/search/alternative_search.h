@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "engine/plan/cost/alternative_models.h"
@@ -37,9 +39,9 @@ class AlternativeSearch {
   /// The least that the orders of a tree take with these paths; infinite where it is no less than `limit`.
   double solve(std::size_t tree, const PathChoice& choice, double limit);
 
-  /// With operands opened and marked one more at a time, as long as the loops that were found for the choice get cheaper: loops are looked
-  /// for anew for the last of these choices alone. Nothing is claimed of them.
-  void open(std::size_t tree, const PathChoice& choice);
+  /// What was found of these trees and choices with operands opened and marked, one more at a time as long as the loops that were found
+  /// get cheaper; what they are the cheapest with is looked for anew. Nothing is claimed of them.
+  void open(std::span<const std::pair<std::size_t, PathChoice>> found);
 
   /// The same for contractions with mark arrays, judged. Infinite too where they are not legal or do not fit. Nothing is claimed of them.
   double solve_marked(const Contractions& contractions, const PathChoice& choice, double limit);
@@ -74,8 +76,8 @@ class AlternativeSearch {
     std::size_t order = 0;
     PathChoice choice;
     double least_ns = 0;
-    IntervalProgram::Nests nests;
-    bool judged = false;
+    IntervalProgram::Nests nests = {};
+    std::optional<double> judged_ns = {};
   };
 
   AccessPaths paths(const Record& record) const { return space_.paths(contractions(record), record.choice); }
@@ -91,7 +93,7 @@ class AlternativeSearch {
     PathChoice choice;
     double ns = 0;
   };
-  Opened opened(const PricedOrder& order, const LoopNests& nests, const PathChoice& choice);
+  Opened opened(const PricedOrder& order, const LoopNests& nests, Opened best);
   Cost cost_of(const Schedule& schedule, const Record& record, const CostModel& model) const;
   void keep_open(const Record& record, const Candidate& candidate, bool too_large, bool legal);
 

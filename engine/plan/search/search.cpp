@@ -213,11 +213,12 @@ class Search {
   void open() {
     std::ranges::stable_sort(refined_, {}, [](const auto& refined) { return refined.first.ns; });
     if (refined_.size() > budget_.refined_trees) refined_.resize(budget_.refined_trees);
+    std::vector<std::pair<std::size_t, PathChoice>> found;
     for (const auto& [best, tree] : refined_) {
-      if (is_cancelled(problem_.options)) break;
-      if (best.choice.converts()) search_.open(tree, {});
-      search_.open(tree, best.choice);
+      if (best.choice.converts()) found.emplace_back(tree, PathChoice{});
+      found.emplace_back(tree, best.choice);
     }
+    search_.open(found);
   }
 
   PathChoice everything() const { return {search_.space().all_converted()}; }

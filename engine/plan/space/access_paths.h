@@ -1,7 +1,6 @@
 // Which paths the occurrences of a term's operands may take, and what choices of them cost.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -67,8 +66,6 @@ class PathSpace {
   bool chains() const { return chains_; }
   /// Choices of dense operands to transpose: all that may be, and each alone.
   const std::vector<std::uint64_t>& transposed() const { return transposed_; }
-  /// Whether any can be opened.
-  bool opens() const { return std::ranges::any_of(openings_, [](const std::vector<Opening>& one) { return !one.empty(); }); }
   /// The choice with a convertible occurrence opened in each way, instead of converted; all of its operand that have the same layout
   /// alike, with the first of them.
   std::vector<PathChoice> openings(const PathChoice& from, std::size_t number) const;
