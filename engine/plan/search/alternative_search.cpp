@@ -30,7 +30,8 @@ bool same_loops(const Schedule& left, const Schedule& right) {
 }
 
 // Whether the loops around an occurrence bind its modes in the order in which it is given, whatever it is converted to.
-bool in_given_order(const Contractions& contractions, const LoopNests& nests, std::uint32_t factor, const std::vector<OperandFacts>& operands) {
+bool in_given_order(const Contractions& contractions, const LoopNests& nests, std::uint32_t factor,
+                    const std::vector<OperandFacts>& operands) {
   const std::vector<std::uint32_t>& modes = facts_of(operands, contractions.tensors[factor].tensor).format.mode_order;
   for (std::size_t step = 0; step < contractions.steps.size(); ++step) {
     const std::vector<IndexId>& loops = nests.loops[step];
@@ -251,15 +252,16 @@ Cost AlternativeSearch::cost_of(const Schedule& schedule, const Record& record, 
 void AlternativeSearch::judge(Record& record, const CostModel& model) {
   Candidate candidate{complete(contractions(record), record.nests, problem_.network, model, paths(record), problem_.operands), {}};
   candidate.cost = cost_of(candidate.schedule, record, model);
-  record.judged_ns = candidate.cost.ns;
   const bool too_large = candidate.cost.announced_bytes > memory_;
-  // Opened or not, the loops are the same: what is given takes less.
-  if (too_large && record.choice.opened != 0) return;
-  if (too_large) {
+  // What is given takes less memory than what is opened, with the same loops.
+  const bool gives_up_copies = too_large && record.choice.opened == 0;
+  if (gives_up_copies) {
     result_.memory_binds = true;
     serialize(candidate, problem_);
     if (candidate.cost.announced_bytes <= memory_) ++result_.serialized;
   }
+  record.judged_ns = candidate.cost.ns;
+  if (too_large && !gives_up_copies) return;
   const bool known = std::ranges::find(result_.candidates, candidate.schedule, &Candidate::schedule) != result_.candidates.end();
   const bool legal = known || check(candidate.schedule, problem_);
   keep_open(record, candidate, too_large, legal);
@@ -268,11 +270,8 @@ void AlternativeSearch::judge(Record& record, const CostModel& model) {
   if (sparse_result() && overpriced) leave_out(record.tree);
   if (known || !legal) return;
   const bool fits = candidate.cost.announced_bytes <= memory_;
-  if (fits && record.choice.opened == 0) unopened_ns_ = std::min(unopened_ns_, candidate.cost.ns);
-  if (fits && candidate.cost.ns < best_ns_) {
-    limit_ = std::exchange(best_ns_, candidate.cost.ns);
-    winner_ = number_of(record);
-  }
+  if (fits && record.choice.opened == 0 && candidate.cost.ns < unopened_ns()) winner_ = number_of(record);
+  if (fits && candidate.cost.ns < best_ns_) limit_ = std::exchange(best_ns_, candidate.cost.ns);
   if (fits && candidate.cost.ns > best_ns_) limit_ = std::min(limit_, candidate.cost.ns);
   // What it is compared with are other loops, not the same ones before an operand was opened.
   if (record.choice.opened != 0) {

@@ -26,9 +26,9 @@ class AlternativeSearch {
   const PathSpace& space() const { return space_; }
   SearchResult& result() { return result_; }
   double best_ns() const { return best_ns_; }  ///< of what fits into memory
-  /// Its paths, without mark arrays.
-  PathChoice best_choice() const { return winner_ ? records_[*winner_].choice : PathChoice{}; }
-  double unopened_ns() const { return unopened_ns_; }  ///< with no operand opened
+  /// The best that fits with no operand opened, without mark arrays: its time, and the operands that it transposes.
+  double unopened_ns() const { return winner_ ? *records_[*winner_].judged_ns : infinity; }
+  std::uint64_t transposed() const { return winner_ ? records_[*winner_].choice.transposed : 0; }
   double limit() const { return limit_; }      ///< the second best: nothing dearer is looked for
   std::uint64_t work() const { return work_; }
 
@@ -110,10 +110,9 @@ class AlternativeSearch {
   std::vector<Record> records_;
   std::vector<std::size_t> open_;       // records that the solver is asked about
   std::vector<std::size_t> undecided_;  // records of what might be cheaper, about which the solver need not be asked
-  std::optional<std::size_t> winner_;   // the record of the best schedule that fits
+  std::optional<std::size_t> winner_;   // the record of the best schedule that fits with no operand opened
   SearchResult result_;
   double best_ns_ = infinity;
-  double unopened_ns_ = infinity;
   double limit_ = infinity;
   std::uint64_t work_ = 0;
 };

@@ -176,11 +176,6 @@ void decide_drains(Schedule& schedule, const CostModel& model) {
 
 }  // namespace
 
-Schedule with_decided_loops(Schedule schedule, const CostModel& model) {
-  decide_loops(schedule, model);
-  return schedule;
-}
-
 Schedule complete(const Contractions& contractions, const LoopNests& nests, const Network& network, const CostModel& model,
                   const AccessPaths& paths, const std::vector<OperandFacts>& operands) {
   Schedule schedule = with_loops(contractions, nests);

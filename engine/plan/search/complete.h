@@ -13,7 +13,4 @@ namespace weft {
 Schedule complete(const Contractions& contractions, const LoopNests& nests, const Network& network, const CostModel& model,
                   const AccessPaths& paths, const std::vector<OperandFacts>& operands);
 
-/// The part of it that does not touch layouts: vector loops, and how sparse accesses meet, decided anew.
-Schedule with_decided_loops(Schedule schedule, const CostModel& model);
-
 }  // namespace weft

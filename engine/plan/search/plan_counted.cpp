@@ -20,11 +20,11 @@ Expected<void> count_joins_of(const Schedule& schedule, const Network& network, 
 namespace {
 
 // A plan with uncounted joins looks cheap for that alone: the last choice need not be better than one before it.
-Plan cheapest_of(std::vector<Plan> plans, const Problem& problem) {
+Plan cheapest_of(std::vector<Plan> plans, const Problem& problem, const std::string& why_not) {
   for (Plan& plan : plans) {
     plan.cost = cost(plan.schedule, problem);
     plan.optimal = Optimal::none;
-    plan.proof = proof_of(Optimal::none, false, "a plan that looks cheaper depends on joins that were not counted");
+    plan.proof = proof_of(Optimal::none, false, why_not);
     plan.runner_up.reset();
     plan.runner_up_cost.reset();
     plan.why.clear();
@@ -32,11 +32,15 @@ Plan cheapest_of(std::vector<Plan> plans, const Problem& problem) {
   return std::move(*std::ranges::min_element(plans, {}, [](const Plan& plan) { return plan.cost.ns; }));
 }
 
-// All of what earlier plans depend on is counted now.
+// What earlier plans depend on is counted now: one with mark arrays, which are not all tried, may be cheaper than the last.
 Plan cheapest_seen(Plan last, std::vector<Plan> seen, const Problem& problem) {
-  if (seen.empty()) return last;
-  Plan earlier = cheapest_of(std::move(seen), problem);
-  return earlier.cost.ns < last.cost.ns && earlier.cost.announced_bytes <= usable_memory(problem.options) ? earlier : last;
+  if (seen.empty() || problem.options.objective == Objective::workspace_order) return last;
+  Plan earlier = cheapest_of(std::move(seen), problem, "it was found before all joins were counted");
+  if (earlier.cost.ns >= last.cost.ns || earlier.cost.announced_bytes > usable_memory(problem.options)) return last;
+  earlier.runner_up = std::move(last.schedule);
+  earlier.runner_up_cost = std::move(last.cost);
+  earlier.why = why_it_lost(earlier, problem.network);
+  return earlier;
 }
 
 }  // namespace
@@ -62,7 +66,10 @@ Expected<Plan> plan_counted(const Network& network, const std::vector<OperandFac
       continue;
     }
     seen.push_back(std::move(*planned));
-    if (round >= most_rounds) return cheapest_of(std::move(seen), Problem{network, operands, options});
+    if (round >= most_rounds) {
+      return cheapest_of(std::move(seen), Problem{network, operands, options},
+                         "a plan that looks cheaper depends on joins that were not counted");
+    }
     if (!seen.back().runner_up) continue;
     if (auto counted = count_joins_of(*seen.back().runner_up, network, operands, options, counter); !counted) {
       return std::unexpected(counted.error());

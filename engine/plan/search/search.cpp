@@ -52,7 +52,7 @@ class Search {
     result.trees = choice.trees.size();
     search(choice.trees);
     refine();
-    open();
+    if (scope_.opens) open();
     search_.judge_the_best();
     const std::uint64_t statements = search_.models().described() * work_of_statement;
     if (problem_.options.budget) problem_.options.budget->take_work(search_.work() + statements);

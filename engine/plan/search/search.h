@@ -42,6 +42,7 @@ struct SearchScope {
   bool fused = true;       ///< else every statement is a nest of its own
   bool transposes = true;  ///< dense operands may be converted as well
   bool chains = true;      ///< sparse operands may be converted to chains of levels
+  bool opens = true;       ///< sparse operands may be opened in place, or marked
   bool marks = true;       ///< with mark arrays too
 };
 

@@ -83,7 +83,8 @@ class MarkArraySearch {
   bool improves(const MarkedContractions& marked) {
     const double best_ns = search_.best_ns();
     const bool converts = marked.choice.converted != 0;
-    const double ns = search_.solve_marked(marked.contractions, marked.choice, converts ? near_ns() : most_gained_by_opening * unopened_ns());
+    const double limit = unopened_ns() * (converts ? near : most_gained_by_opening);
+    const double ns = search_.solve_marked(marked.contractions, marked.choice, limit);
     if (std::isfinite(ns) && converts) near_.emplace_back(ns, marked);
     return ns < best_ns;
   }
@@ -138,7 +139,7 @@ std::vector<MarkedContractions> marked_starts(const Problem& problem, Alternativ
         for (Contractions& summed : with_partial_sums(std::move(plain), problem.network, problem.options)) {
           for (Contractions& one : with_keyed_intermediates(std::move(summed))) {
             PathChoice choice;
-            choice.transposed = search.best_choice().transposed;
+            choice.transposed = search.transposed();
             choice.converted = converted ? search.space().converted_in(one) : 0;
             if (choice.converted != 0) all.push_back({one, choice});
             choice.converted = 0;

@@ -30,8 +30,8 @@ std::vector<Opening> openings_of(const OperandFacts& operand, ModeSet met, const
   for (std::uint32_t levels = 1; levels < given.order(); ++levels) {
     const LevelKind kind = given.levels[levels - 1].kind;
     if (kind != LevelKind::dense && kind != LevelKind::compressed) break;
-    if (leading_positions(given, levels, operand.statistics) > most_positions_per_entry * leading_entries(given, levels, operand.statistics))
-      break;
+    const double positions = leading_positions(given, levels, operand.statistics);
+    if (positions > most_positions_per_entry * leading_entries(given, levels, operand.statistics)) break;
     const AccessPath path = AccessPath::opened(levels);
     const Format opened = layout_of(path, given);
     if (meets(levels - 1) && opens_levels(given, opened)) found.push_back({path, layout_ns(opened, true, operand, machine)});
@@ -132,8 +132,9 @@ std::vector<PathChoice> PathSpace::openings(const PathChoice& from, std::size_t 
   std::vector<PathChoice> found;
   if (number >= openings_.size() || openings_[number].empty()) return found;
   const auto is_alike = [&](std::size_t other) {
-    return other == number || (access(other).tensor == access(number).tensor && opening_number(from, other) == opening_number(from, number) &&
-                               ((from.converted >> other | from.converted >> number) & 1) == 0);
+    const bool kept = ((from.converted >> other | from.converted >> number) & 1) == 0;
+    const bool same = access(other).tensor == access(number).tensor && opening_number(from, other) == opening_number(from, number);
+    return other == number || (kept && same);
   };
   PathChoice choice = from;
   std::uint64_t digits = 0;
