@@ -6,7 +6,7 @@
 
 #include "engine/loop/products.h"
 #include "engine/loop/rules.h"
-#include "engine/network/index_sum.h"
+#include "engine/network/mode_sum.h"
 
 namespace weft::loop {
 namespace {

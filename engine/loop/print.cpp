@@ -9,7 +9,7 @@
 #include "engine/loop/text_order.h"
 #include "engine/loop/walk.h"
 #include "engine/loop/words.h"
-#include "engine/network/index_sum.h"
+#include "engine/network/mode_sum.h"
 #include "runtime/level_traits.h"
 
 namespace weft::loop {

@@ -8,7 +8,7 @@
 
 #include "engine/network/contraction_tree.h"
 #include "engine/network/index_part.h"
-#include "engine/network/index_sum.h"
+#include "engine/network/mode_sum.h"
 #include "weft/error.h"
 #include "weft/format.h"
 
