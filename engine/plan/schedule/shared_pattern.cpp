@@ -11,6 +11,21 @@
 namespace weft {
 namespace {
 
+// The layout of a result whose first levels are the first `shared` ones of a layout, over these indices, above a dense block.
+Format format_at(const Format& layout, std::size_t shared, const std::vector<IndexId>& indices, const std::vector<IndexId>& result,
+                 Scalar scalar) {
+  Format format{scalar, {}, {layout.levels.begin(), layout.levels.begin() + static_cast<std::ptrdiff_t>(shared)}};
+  IndexSet added = 0;
+  for (std::size_t level = 0; level < shared; ++level) {
+    format.mode_order.push_back(static_cast<std::uint32_t>(std::ranges::find(result, indices[level]) - result.begin()));
+    added |= one_index(indices[level]);
+  }
+  for (std::uint32_t mode = 0; mode < result.size(); ++mode)
+    if (!contains(added, result[mode])) format.mode_order.push_back(mode);
+  format.levels.resize(format.mode_order.size());
+  return format;
+}
+
 std::vector<IndexId> by_level(const std::vector<IndexId>& indices, const Format& format) {
   std::vector<IndexId> levels;
   for (const std::uint32_t mode : format.mode_order) levels.push_back(indices[mode]);
@@ -53,14 +68,9 @@ bool has_pattern_of(const Network& network, TensorId operand, const std::vector<
 std::optional<Format> pattern_format(const Network& network, TensorId operand, const Format& layout) {
   const TensorAccess* whole = whole_factor(network, operand);
   if (whole == nullptr) return std::nullopt;
-  const std::vector<IndexId>& result = network.assignments.front().result.indices;
-  Format format = layout;
-  format.mode_order.clear();
-  for (const IndexId index : by_level(whole->indices, layout)) {
-    format.mode_order.push_back(static_cast<std::uint32_t>(std::ranges::find(result, index) - result.begin()));
-  }
-  format.scalar = network.tensors[network.assignments.front().result.tensor].scalar;
-  return format;
+  const Assignment& assignment = network.assignments.front();
+  return format_at(layout, layout.order(), by_level(whole->indices, layout), assignment.result.indices,
+                   network.tensors[assignment.result.tensor].scalar);
 }
 
 std::optional<Format> leading_format(const Network& network, TensorId operand, const std::vector<OperandFacts>& operands) {
@@ -87,21 +97,7 @@ std::optional<Format> leading_format(const Network& network, TensorId operand, c
     if (level >= shared && !is_dense(kind) && contains(index_set(wanted), indices[level])) return std::nullopt;
   }
   if (!is_alone_sparse(network, *factor, operands)) return std::nullopt;
-
-  Format format;
-  format.scalar = result.scalar;
-  const auto add = [&](const Level& level, std::size_t mode) {
-    format.levels.push_back(level);
-    format.mode_order.push_back(static_cast<std::uint32_t>(mode));
-  };
-  IndexSet added = 0;
-  for (std::size_t level = 0; level < shared; ++level) {
-    add(layout.levels[level], static_cast<std::size_t>(std::ranges::find(wanted, indices[level]) - wanted.begin()));
-    added |= one_index(indices[level]);
-  }
-  for (std::size_t mode = 0; mode < wanted.size(); ++mode)
-    if (!contains(added, wanted[mode])) add(Level{LevelKind::dense}, mode);
-  return format;
+  return format_at(layout, shared, indices, wanted, result.scalar);
 }
 
 std::optional<TensorId> shared_pattern(const Network& network, const std::vector<OperandFacts>& operands) {
