@@ -1,30 +1,29 @@
 #include "oracle/fiber_sums.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <map>
 
 namespace weft::test {
 namespace {
 
-RandomOperand drawn_operand(const std::string& name, const std::vector<std::string>& indices,
-                            const std::map<std::string, std::uint64_t>& extents, Format format, std::uint64_t percent, Dice& dice) {
-  RandomOperand made{name, {}, std::move(format), true, {}};
+RandomOperand drawn_operand(RandomOperand made, std::uint64_t percent, Dice& dice) {
   std::uint64_t all = 1;
-  for (const std::string& index : indices) all *= made.extents.emplace_back(extents.at(index));
+  for (const std::uint64_t extent : made.extents) all *= extent;
   for (std::uint64_t n = 0; n < all; ++n) {
     if (!dice.percent(percent)) continue;
-    std::vector<std::uint64_t> at(indices.size());
+    std::vector<std::uint64_t> at(made.extents.size());
     std::uint64_t rest = n;
-    for (std::size_t mode = indices.size(); mode-- > 0; rest /= made.extents[mode]) at[mode] = rest % made.extents[mode];
+    for (std::size_t mode = at.size(); mode-- > 0; rest /= made.extents[mode]) at[mode] = rest % made.extents[mode];
     made.entries.emplace_back(at, static_cast<double>(dice.below(7)) - 3);
   }
   return made;
 }
 
 std::string access(const std::string& name, const std::vector<std::string>& indices) {
-  std::string text = name + "(";
-  for (std::size_t n = 0; n < indices.size(); ++n) text += (n > 0 ? "," : "") + indices[n];
-  return text + ")";
+  return fmt::format("{}({})", name, fmt::join(indices, ","));
 }
 
 }  // namespace
@@ -52,15 +51,9 @@ RequestedNetwork fiber_sum(std::uint64_t seed) {
   std::vector<std::string> modes(order);
   for (std::size_t level = 0; level < order; ++level) modes[format.mode_order[level]] = levels[level];
 
-  RandomNetwork made;
-  made.seed = seed;
-  made.operands.push_back(drawn_operand("T", modes, extents, format, 5 + dice.below(40), dice));
-  made.factors.push_back({0, modes});
-  const auto add_factor = [&](const std::vector<std::string>& indices) {
-    const std::string name(1, static_cast<char>('A' + made.operands.size() - 1));
-    made.factors.push_back({made.operands.size(), indices});
-    made.operands.push_back(drawn_operand(name, indices, extents, dense_format(indices.size(), format.scalar), 100, dice));
-  };
+  std::string factors = access("T", modes);
+  char last = '@';
+  const auto add_factor = [&](const std::vector<std::string>& indices) { factors += " * " + access(std::string(1, ++last), indices); };
   // Every rank needs a factor, over one of T's indices or alone.
   for (const std::string& rank : below) {
     const std::string& with = levels[dice.below(order)];
@@ -70,11 +63,15 @@ RequestedNetwork fiber_sum(std::uint64_t seed) {
 
   std::vector<std::string> kept(levels.begin(), levels.begin() + static_cast<std::ptrdiff_t>(shared));
   kept.insert(kept.end(), below.begin(), below.end());
-  made.result = kept;
-  dice.shuffle(made.result);
-  made.expression = access("R", made.result) + " = ";
-  for (std::size_t factor = 0; factor < made.factors.size(); ++factor)
-    made.expression += (factor > 0 ? " * " : "") + access(made.operands[made.factors[factor].operand].name, made.factors[factor].indices);
+  std::vector<std::string> result = kept;
+  dice.shuffle(result);
+  const std::string product = access("R", result) + " = " + factors;
+  RandomNetwork made = network_of(product, [&](const std::string& name, const std::vector<std::string>& indices) {
+    const bool sparse = name == "T";
+    const Format& stored = sparse ? format : dense_format(indices.size(), format.scalar);
+    return drawn_operand(empty_operand(name, indices, extents, stored), sparse ? 5 + dice.below(40) : 100, dice);
+  });
+  made.seed = seed;
 
   RequestedNetwork requested{std::move(made), std::nullopt, std::nullopt};
   if (dice.percent(70)) {

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -52,6 +54,14 @@ RandomNetwork random_network(std::uint64_t seed, const RandomLimits& limits = {}
 RandomNetwork random_network(Dice& dice, const RandomLimits& limits = {});
 /// Other entries for the same expression; now and then other extents and, with the same scalars, other formats.
 void redraw_operands(RandomNetwork& random, Dice& dice, const RandomLimits& limits = {});
+
+/// The network of "R(i,r) = -2 * T(i,j) * A(j,r)": its operands, a name that stands twice being one, as `operand` makes them of their
+/// names and indices.
+RandomNetwork network_of(const std::string& expression,
+                         const std::function<RandomOperand(const std::string& name, const std::vector<std::string>& indices)>& operand);
+
+RandomOperand empty_operand(const std::string& name, const std::vector<std::string>& indices,
+                            const std::map<std::string, std::uint64_t>& extents, const Format& format);
 
 /// What `weft run` would be told, and below it the entries of every operand.
 std::string reproduction(const RandomNetwork& random);

@@ -2,42 +2,7 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
-#include <regex>
-
 namespace weft::test {
-
-RandomNetwork network_of(const std::string& expression,
-                         const std::function<RandomOperand(const std::string& name, const std::vector<std::string>& indices)>& operand) {
-  static const std::regex access(R"((\w+)\(([\w,]*)\))");
-  static const std::regex coefficient(R"(= (-?[0-9.]+) \*)");
-  RandomNetwork made;
-  made.expression = expression;
-  if (std::smatch found; std::regex_search(expression, found, coefficient)) made.coefficient = std::stod(found[1]);
-  bool is_result = true;
-  for (std::sregex_iterator each(expression.begin(), expression.end(), access), end; each != end; ++each) {
-    std::vector<std::string> indices;
-    for (const char letter : (*each)[2].str())
-      if (letter != ',') indices.emplace_back(1, letter);
-    const std::string name = (*each)[1];
-    if (is_result) {
-      made.result = indices;
-      is_result = false;
-      continue;
-    }
-    const auto known = std::ranges::find(made.operands, name, &RandomOperand::name);
-    made.factors.push_back({static_cast<std::size_t>(known - made.operands.begin()), indices});
-    if (known == made.operands.end()) made.operands.push_back(operand(name, indices));
-  }
-  return made;
-}
-
-RandomOperand empty_operand(const std::string& name, const std::vector<std::string>& indices,
-                            const std::map<std::string, std::uint64_t>& extents, const Format& format) {
-  RandomOperand made{name, {}, format, true, {}};
-  for (const std::string& index : indices) made.extents.push_back(extents.at(index));
-  return made;
-}
 
 void for_each_drawn(const Runs& drawn, const std::function<RandomNetwork(Dice&)>& draw,
                     const std::function<void(const DrawnNetwork&)>& check) {

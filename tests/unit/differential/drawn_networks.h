@@ -3,9 +3,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <string>
-#include <vector>
 
 #include "compiled_runs.h"
 #include "runs.h"
@@ -18,14 +16,6 @@ struct DrawnNetwork {
   const CoordinateMap& expected;  ///< of the result R, by brute force
   const Judge& judge;             ///< of its values alone
 };
-
-/// The network of "R(i,r) = -2 * T(i,j) * A(j,r)": its operands, a name that stands twice being one, as `operand` makes them of their
-/// names and indices.
-RandomNetwork network_of(const std::string& expression,
-                         const std::function<RandomOperand(const std::string& name, const std::vector<std::string>& indices)>& operand);
-
-RandomOperand empty_operand(const std::string& name, const std::vector<std::string>& indices,
-                            const std::map<std::string, std::uint64_t>& extents, const Format& format);
 
 /// Builds what `draw` makes of each seed and gives it to `check`. A failure there names seed and network, and a network that does not
 /// end within a minute is named too.
