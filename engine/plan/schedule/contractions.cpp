@@ -235,12 +235,13 @@ Contractions contractions_of(const Schedule& schedule) {
   return contractions;
 }
 
-Schedule without_loops(const Contractions& contractions) {
+Schedule with_loops(const Contractions& contractions, const LoopNests& nests) {
   Schedule schedule;
   schedule.tree = contractions.tree;
   schedule.tensors.reserve(contractions.tensors.size());
   schedule.statements.reserve(contractions.steps.size());
-  for (const Contraction& step : contractions.steps) schedule.statements.push_back({step});
+  for (std::size_t step = 0; step < contractions.steps.size(); ++step)
+    schedule.statements.push_back({contractions.steps[step], nests.loops[step], nests.fused[step]});
   for (const ContractedTensor& tensor : contractions.tensors) schedule.tensors.push_back({tensor, tensor.layout});
   for (const Contraction& step : contractions.steps) {
     const ContractedTensor& target = contractions.tensors[step.target.tensor];

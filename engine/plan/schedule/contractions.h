@@ -91,8 +91,14 @@ Contractions contractions_of(const Network& network, const ContractionTree& tree
 ContractedTensor contracted(const ScheduledTensor& tensor);
 Contractions contractions_of(const Schedule& schedule);
 
-/// A schedule whose loops are still to be filled in, with dense intermediates in place of what they decide.
-Schedule without_loops(const Contractions& contractions);
+/// Every index of each step once, outermost first, of which it shares the first `fused` with its predecessor.
+struct LoopNests {
+  std::vector<std::vector<IndexId>> loops = {};
+  std::vector<std::uint32_t> fused = {};
+};
+
+/// Contractions with loops; intermediates whose levels these decide are dense, for complete() (search/complete.h) to decide them.
+Schedule with_loops(const Contractions& contractions, const LoopNests& nests);
 
 /// The inner nodes of a tree, each subtree in one piece (depth first): one order for every way to order the subtrees
 /// with steps below each node, at most `limit`. A tree of one leaf has the order {leaf}.

@@ -8,12 +8,6 @@
 
 namespace weft {
 
-/// Every index of each statement once, outermost first, of which it shares the first `fused` with its predecessor.
-struct LoopNests {
-  std::vector<std::vector<IndexId>> loops = {};
-  std::vector<std::uint32_t> fused = {};
-};
-
 /// The first and the last of the statements that share the loop at `depth` of a statement.
 std::size_t first_sharer(const Schedule& schedule, std::size_t statement, std::size_t depth);
 std::size_t last_sharer(const Schedule& schedule, std::size_t statement, std::size_t depth);

@@ -75,18 +75,18 @@ Format concordant_format(const std::vector<IndexId>& indices, const std::vector<
 }
 
 // The levels that are appended, which the first loops bind in order: no workspace is needed.
-std::vector<IndexId> appended_modes(const ScheduledStatement& statement, const ScheduledTensor& target) {
-  return drained_key(statement.target.indices, target.format, {appended_levels(target.format.levels), 0});
+std::vector<IndexId> appended_modes(const std::vector<IndexId>& indices, const Format& format) {
+  return drained_key(indices, format, {appended_levels(format.levels), 0});
 }
 
 // Converts an operand whose levels the loops would bind late.
-void make_concordant(ScheduledTensor& tensor, const ScheduledAccess& access, const std::vector<IndexId>& loops,
+void make_concordant(ContractedTensor& tensor, const ScheduledAccess& access, const std::vector<IndexId>& loops,
                      const std::vector<OperandFacts>& operands) {
   if (!may_be_converted(facts_of(operands, tensor.tensor))) return;
-  const std::vector<BoundLevel> bound = bind_levels(access.indices, tensor.format, loops, tensor.located);
+  const std::vector<BoundLevel> bound = bind_levels(access.indices, tensor.layout, loops, tensor.located);
   for (std::size_t level = 0; level < bound.size(); ++level) {
-    if (loops[bound[level].loop] == access.indices[tensor.format.mode_order[level]]) continue;
-    tensor.format = concordant_format(access.indices, loops, tensor.format.scalar);
+    if (loops[bound[level].loop] == access.indices[tensor.layout.mode_order[level]]) continue;
+    tensor.layout = concordant_format(access.indices, loops, tensor.scalar);
     tensor.converted = true;
     return;
   }
@@ -135,28 +135,32 @@ Schedule plain_schedule(const Problem& problem, const std::set<std::string>& kep
     const Format format = computed_format(pattern);
     set_result_format(contractions, network, {format, same_layout(format, pattern) ? std::nullopt : std::optional(pattern)});
   }
-  Schedule schedule = without_loops(contractions);
+  const std::size_t steps = contractions.steps.size();
+  LoopNests nests{std::vector<std::vector<IndexId>>(steps), std::vector<std::uint32_t>(steps)};
   const std::vector<IndexId> order = loop_order(term, operands);
-  const ScheduledTensor& result = schedule.tensors.back();
-  const bool sparse = has_sparse_level(result.format) && !result.like;
+  const ContractedTensor& result = contractions.tensors.back();
+  const bool sparse = result.sparse() && !result.like;
   // Readers first, so that a sparse intermediate has the order of theirs.
-  for (auto statement = schedule.statements.rbegin(); statement != schedule.statements.rend(); ++statement) {
-    const IndexSet indices = indices_of(*statement);
-    ScheduledTensor& target = schedule.tensors[statement->target.tensor];
-    if (has_sparse_level(target.format) && !target.like) statement->loops = appended_modes(*statement, target);
+  for (std::size_t number = steps; number-- > 0;) {
+    const Contraction& step = contractions.steps[number];
+    std::vector<IndexId>& loops = nests.loops[number];
+    const ContractedTensor& target = contractions.tensors[step.target.tensor];
+    if (target.sparse() && !target.like) loops = appended_modes(step.target.indices, target.layout);
     for (const IndexId index : order) {
-      if (contains(indices, index)) append_new(statement->loops, {index});
+      if (contains(indices_of(step), index)) append_new(loops, {index});
     }
-    for (const ScheduledAccess& factor : statement->factors) {
-      ScheduledTensor& tensor = schedule.tensors[factor.tensor];
-      const bool lends_pattern = result.like && schedule.tensors[*result.like].tensor == tensor.tensor;
+    for (const ScheduledAccess& factor : step.factors) {
+      ContractedTensor& tensor = contractions.tensors[factor.tensor];
+      const bool lends_pattern = result.like && contractions.tensors[*result.like].tensor == tensor.tensor;
       if (tensor.role == TensorRole::operand) {
-        if (!lends_pattern) make_concordant(tensor, factor, statement->loops, operands);
+        if (!lends_pattern) make_concordant(tensor, factor, loops, operands);
       } else if (sparse || kept.contains(tensor.name)) {
-        tensor.format = concordant_format(factor.indices, statement->loops, tensor.format.scalar);
+        tensor.storage = Storage::stored;
+        tensor.layout = concordant_format(factor.indices, loops, tensor.scalar);
       }
     }
   }
+  Schedule schedule = with_loops(contractions, nests);
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
     look_up_tables(schedule, number);
     ScheduledStatement& statement = schedule.statements[number];

@@ -12,15 +12,6 @@
 namespace weft {
 namespace {
 
-Schedule with_loops(const Contractions& contractions, const LoopNests& nests) {
-  Schedule schedule = without_loops(contractions);
-  for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
-    schedule.statements[number].loops = nests.loops[number];
-    schedule.statements[number].fused = nests.fused[number];
-  }
-  return schedule;
-}
-
 void realize_layouts(Schedule& schedule, const CostModel& model, const AccessPaths& paths, const std::vector<OperandFacts>& operands) {
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
     const ScheduledStatement& statement = schedule.statements[number];

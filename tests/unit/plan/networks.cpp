@@ -141,6 +141,11 @@ Plan planned(const OwnedProblem& problem) {
   return *found;
 }
 
+Schedule without_loops(const Contractions& contractions) {
+  const std::size_t steps = contractions.steps.size();
+  return with_loops(contractions, {std::vector<std::vector<IndexId>>(steps), std::vector<std::uint32_t>(steps)});
+}
+
 std::string defect(const OwnedProblem& problem, const std::string& text) {
   const auto done = check(schedule_of(problem, text), problem);
   return done ? "" : done.error().message;

@@ -62,6 +62,9 @@ Plan planned(const OwnedProblem& problem);
 /// The schedule of a text, which must parse.
 Schedule schedule_of(const OwnedProblem& problem, const std::string& text);
 
+/// Contractions as a schedule whose statements have no loops yet.
+Schedule without_loops(const Contractions& contractions);
+
 /// check() of a schedule text: empty if legal, else the message.
 std::string defect(const OwnedProblem& problem, const std::string& text);
 
