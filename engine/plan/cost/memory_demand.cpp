@@ -105,27 +105,38 @@ double drained_bytes(const Schedule& schedule, std::size_t writer, const Problem
   });
 }
 
+double keyed_bytes(const ProductEstimate& product, IndexSet outside, IndexSet key, IndexSet block, LevelKind kind, Scalar scalar,
+                   const Problem& problem) {
+  KeyedWorkspace workspace;
+  workspace.scalar_bytes = scalar_bytes(scalar);
+  for (const IndexId index : members(key)) workspace.keys *= static_cast<double>(problem.network.indices[index].extent);
+  for (const IndexId index : members(block)) workspace.block *= static_cast<double>(problem.network.indices[index].extent);
+  workspace.entries = product.distinct(outside | key) / std::max(1.0, product.distinct(outside));
+  const bool table = has_bits(kind) && (key & (key - 1)) != 0;
+  return keyed_price(problem.options.machine, workspace, table ? LevelKind::accumulator : kind).bytes;
+}
+
 double keyed_bytes(const Schedule& schedule, std::size_t writer, IndexSet shared, const Problem& problem) {
   return of_part(schedule, writer, problem, [&](const Written& written) {
     const Format& format = written.tensor().format;
-    KeyedWorkspace workspace;
-    workspace.scalar_bytes = scalar_bytes(format.scalar);
     LevelKind kind = LevelKind::dense;
     IndexSet key = 0;
     for (std::size_t level = 0; level < format.order(); ++level) {
       const IndexId index = written.indices()[format.mode_order[level]];
-      if (contains(shared, index)) continue;
-      const bool in_key = is_sparse(format.levels[level].kind);
-      (in_key ? workspace.keys : workspace.block) *= static_cast<double>(written.network.indices[index].extent);
-      if (!in_key) continue;
+      if (contains(shared, index) || !is_sparse(format.levels[level].kind)) continue;
       kind = format.levels[level].kind;
       key |= one_index(index);
     }
-    if (is_dense(kind)) return workspace.block * workspace.scalar_bytes;
-    const ProductEstimate product = written.product();
-    workspace.entries = product.distinct(shared | key) / std::max(1.0, product.distinct(shared));
-    return keyed_price(problem.options.machine, workspace, kind).bytes;
+    const IndexSet block = index_set(written.indices()) & ~shared & ~key;
+    if (key == 0) return dense_bytes(block, format.scalar, written.network);
+    return keyed_bytes(written.product(), shared, key, block, kind, format.scalar, {written.network, written.operands, problem.options});
   });
+}
+
+double sorting_bytes(const OperandFacts& operand) {
+  double entry = scalar_bytes(operand.format.scalar);
+  for (const std::uint64_t extent : operand.exact().extents()) entry += coordinate_bits(extent) / 8;
+  return 2 * operand.exact().nnz() * entry;
 }
 
 namespace {
@@ -138,13 +149,6 @@ double opened_bytes(const Format& format, const OperandFacts& operand) {
     positions *= static_cast<double>(operand.exact().extents()[format.mode_order[level]]);
   }
   return (positions + 1) * format.levels[level].pos_bits / 8;
-}
-
-// Of a coordinate list.
-double entry_bytes(const std::vector<std::uint64_t>& extents, Scalar scalar) {
-  double bytes = scalar_bytes(scalar);
-  for (const std::uint64_t extent : extents) bytes += coordinate_bits(extent) / 8;
-  return bytes;
 }
 
 // What a schedule holds, by name: what lasts for the whole run first, then nest by nest.
@@ -201,9 +205,9 @@ class Demands {
     } else if (tensor.opened) {
       announced_ += demand("conversion " + tensor.name, opened_bytes(tensor.format, facts_of(problem_.operands, tensor.tensor)));
     } else if (tensor.converted) {
-      const Statistics& statistics = facts_of(problem_.operands, tensor.tensor).exact();
-      announced_ += demand("conversion " + tensor.name, stored_bytes(tensor.format, statistics));
-      sorting_ = std::max(sorting_, 2 * statistics.nnz() * entry_bytes(statistics.extents(), tensor.format.scalar));
+      const OperandFacts& facts = facts_of(problem_.operands, tensor.tensor);
+      announced_ += demand("conversion " + tensor.name, stored_bytes(tensor.format, facts.exact()));
+      sorting_ = std::max(sorting_, sorting_bytes(facts));
     }
   }
 

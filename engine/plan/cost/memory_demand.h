@@ -5,6 +5,7 @@
 #include <cstddef>
 
 #include "engine/plan/cost/cost.h"
+#include "engine/plan/estimate/product_estimate.h"
 #include "engine/plan/schedule/statements.h"
 
 namespace weft {
@@ -45,9 +46,17 @@ double expected_bytes(const Schedule& schedule, std::size_t writer, const Proble
 /// Of the workspace that is drained into it, for one thread.
 double drained_bytes(const Schedule& schedule, std::size_t writer, const Problem& problem);
 
-/// Of a workspace with a key, for one thread: an intermediate that is not stored over the modes in `shared`, the loops around it. Dense
+/// Of a workspace with a key above a dense block, for one thread, inside loops over `outside`: a thousand rows of 16 values that are
+/// touched of a million. A key of several modes has no bitmap.
+double keyed_bytes(const ProductEstimate& product, IndexSet outside, IndexSet key, IndexSet block, LevelKind kind, Scalar scalar,
+                   const Problem& problem);
+
+/// Of one in a schedule: an intermediate that is not stored over the modes in `shared`, the loops around it. Dense
 /// levels alone take what their extents say.
 double keyed_bytes(const Schedule& schedule, std::size_t writer, IndexSet shared, const Problem& problem);
+
+/// Of the coordinates of a converted operand, twice while they are sorted.
+double sorting_bytes(const OperandFacts& operand);
 
 /// Entries that the tensor a statement writes is expected to have, and their share of all combinations.
 struct ExpectedEntries {

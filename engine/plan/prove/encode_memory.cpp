@@ -10,13 +10,11 @@
 #include "engine/plan/cost/memory_demand.h"
 #include "engine/plan/prove/encoding.h"
 #include "engine/plan/schedule/binding.h"
-#include "runtime/indices.h"
-#include "runtime/level_traits.h"
 
 namespace weft {
 
 WorkspaceBytes::WorkspaceBytes(const Alternative& alternative, const Problem& problem)
-    : alternative_(alternative), network_(problem.network), options_(problem.options) {
+    : alternative_(alternative), problem_(problem) {
   const auto& [network, operands, options] = problem;
   const Contractions& contractions = alternative.contractions;
   const bool sparse = std::ranges::any_of(contractions.steps, [&](const Contraction& step) {
@@ -39,23 +37,13 @@ Scalar WorkspaceBytes::scalar(std::size_t writer) const {
 }
 
 double WorkspaceBytes::dense(std::size_t writer, IndexSet indices) const {
-  return dense_bytes(indices, scalar(writer), network_);
+  return dense_bytes(indices, scalar(writer), problem_.network);
 }
 
 // Inside loops over `outside`, some of which may be modes of the key.
 double WorkspaceBytes::keyed(std::size_t writer, IndexSet outside, IndexSet whole_key, LevelKind kind) const {
-  const ProductEstimate& product = products_[writer];
-  const IndexSet key = whole_key & ~outside;
-  KeyedWorkspace workspace;
-  workspace.scalar_bytes = scalar_bytes(scalar(writer));
-  for (const IndexId index : members(modes(writer) & ~outside)) {
-    (contains(key, index) ? workspace.keys : workspace.block) *= static_cast<double>(network_.indices[index].extent);
-  }
-  workspace.one_mode = (key & (key - 1)) == 0;
-  workspace.entries = product.distinct(outside | key) / std::max(1.0, product.distinct(outside));
-  // A bitmap has one mode.
-  const bool table = has_bits(kind) && !workspace.one_mode;
-  return keyed_price(options_.machine, workspace, table ? LevelKind::accumulator : kind).bytes;
+  const IndexSet stored = modes(writer) & ~outside;
+  return keyed_bytes(products_[writer], outside, stored & whole_key, stored & ~whole_key, kind, scalar(writer), problem_);
 }
 
 double WorkspaceBytes::inside(std::size_t writer, IndexSet shared) const {
@@ -155,10 +143,7 @@ void Encoding::encode_conversions(const Encoded& encoded) {
   double sorting = 0;
   for (std::size_t number = 0; number < contractions.tensors.size(); ++number) {
     if (!path_of(paths, number).converts()) continue;
-    const OperandFacts& facts = facts_of(encoded.way->problem.operands, contractions.tensors[number].tensor);
-    double entry = scalar_bytes(facts.format.scalar);
-    for (const std::uint64_t extent : facts.exact().extents()) entry += coordinate_bits(extent) / 8;
-    sorting = std::max(sorting, 2 * facts.exact().nnz() * entry);
+    sorting = std::max(sorting, sorting_bytes(facts_of(encoded.way->problem.operands, contractions.tensors[number].tensor)));
   }
   const double result = results_[encoded.assignment].wanted ? encoded.result : 0;
   within(lasting_sizes(encoded, false), left_ - result - sorting, encoded.chosen, solver_.family(memory_family));

@@ -32,8 +32,7 @@ class WorkspaceBytes {
   double keyed(std::size_t writer, IndexSet outside, IndexSet whole_key, LevelKind kind) const;
 
   const Alternative& alternative_;
-  const Network& network_;
-  const PlanOptions& options_;
+  const Problem problem_;
   std::optional<CostModel> model_;         // only where something is sparse
   std::vector<ProductEstimate> products_;  // per statement, then
 };

@@ -1,8 +1,9 @@
 // Operands in which entries are looked up: opened in place, or marked (space/access_paths.h).
 #include <doctest/doctest.h>
 
-#include "engine/plan/cost/conversion.h"
+#include "engine/plan/cost/alternative_models.h"
 #include "engine/plan/schedule/check.h"
+#include "engine/plan/search/complete.h"
 #include "engine/plan/space/access_paths.h"
 #include "unit/plan/networks.h"
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/plan/plan.h"
+#include "engine/plan/schedule/contractions.h"
 #include "unit/sanitized.h"
 
 namespace weft::plan_test {
