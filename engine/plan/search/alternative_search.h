@@ -43,7 +43,8 @@ class AlternativeSearch {
   /// get cheaper; what they are the cheapest with is looked for anew. Nothing is claimed of them.
   void open(std::span<const std::pair<std::size_t, PathChoice>> found);
 
-  /// The same for contractions with mark arrays, judged. Infinite too where they are not legal or do not fit. Nothing is claimed of them.
+  /// The least that contractions with mark arrays take, judged; operands are opened where none is converted. Infinite too where they are
+  /// not legal or do not fit. Nothing is claimed of them.
   double solve_marked(const Contractions& contractions, const PathChoice& choice, double limit);
 
   /// A choice of conversions that alone takes as long as the best schedule cannot pay.
