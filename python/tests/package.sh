@@ -28,27 +28,27 @@ assert weft.einsum("i,i", x, x) == 30
 assert weft.plan("s = x(i) * x(i)", x=x, prove=True).report["plan"]["optimal"] in ("all", "tree")
 PYTHON
 
-# environment NAME: one that sees Debian's numpy.
-environment() { quietly /usr/bin/python3 -m venv --system-site-packages "$place/$1"; }
+# environment NAME: one that sees Debian's numpy, and Debian's pip: one of its own takes 3 s to make.
+environment() { quietly /usr/bin/python3 -m venv --without-pip --system-site-packages "$place/$1"; }
 use() { (cd / && "$place/$1/bin/python" "$place/use.py" "${2:-$place/$1}") || fail "$1: the installed package does not work"; }
 
 # pip builds from the checkout, quietly; under -v what it does is shown.
 environment wheel
-/usr/bin/python3 -m venv --system-site-packages "$place/tools"
-pip=$place/tools/bin/pip
-quietly "$pip" wheel --no-deps --no-build-isolation --wheel-dir "$place/wheels" --config-settings=build="$build" "$root"
+environment tools
+pip=("$place/tools/bin/python" -m pip)
+quietly "${pip[@]}" wheel --no-deps --no-build-isolation --wheel-dir "$place/wheels" --config-settings=build="$build" "$root"
 grep -q 'cmake' "$place/log" && fail "pip wheel is not quiet"
 wheel=$(echo "$place"/wheels/weft-*.whl)
 [[ $wheel == *-cp311-abi3-linux_*.whl ]] || fail "the wheel is called $wheel"
-quietly "$place/wheel/bin/pip" install "$wheel"
+quietly "$place/wheel/bin/python" -m pip install "$wheel"
 use wheel
-quietly "$place/wheel/bin/pip" uninstall -y weft
+quietly "$place/wheel/bin/python" -m pip uninstall -y weft
 
 # With what libweft needs of the system: the loader takes those libraries, not the system's.
-quietly "$pip" wheel -v --no-deps --wheel-dir "$place/bundled" --config-settings=build="$build" --config-settings=bundle=1 "$root"
+quietly "${pip[@]}" wheel -v --no-deps --wheel-dir "$place/bundled" --config-settings=build="$build" --config-settings=bundle=1 "$root"
 grep -q 'cmake' "$place/log" || fail "pip wheel -v does not show what it does"
 environment bundled
-quietly "$place/bundled/bin/pip" install "$place"/bundled/weft-*.whl
+quietly "$place/bundled/bin/python" -m pip install "$place"/bundled/weft-*.whl
 use bundled
 (cd / && "$place/bundled/bin/python" - "$place/bundled" <<'PYTHON') || fail "the bundled libraries are not those that are used"
 import os, sys, numpy as np, weft
@@ -75,13 +75,13 @@ for needed in pyproject.toml PKG-INFO CMakeLists.txt python/_weft/module.cpp pyt
 done
 if [ -n "${WEFT_LONG:-}" ]; then
   environment source
-  quietly "$place/source/bin/pip" install "$place"/weft-*.tar.gz
+  quietly "$place/source/bin/python" -m pip install "$place"/weft-*.tar.gz
   use source
 fi
 
 # Editable: the sources of the checkout.
 environment editable
-quietly "$place/editable/bin/pip" install -e "$root" --config-settings=build="$build"
+quietly "$place/editable/bin/python" -m pip install -e "$root" --config-settings=build="$build"
 (cd / && "$place/editable/bin/python" -c "
 import numpy as np, weft
 assert weft.__file__ == '$root/python/weft/__init__.py', weft.__file__

