@@ -1,5 +1,6 @@
 #include "bench/layout_matrices.h"
 
+#include <algorithm>
 #include <functional>
 #include <set>
 
@@ -9,6 +10,8 @@ namespace weft::bench {
 namespace {
 
 constexpr std::uint64_t drawn_rows = 12'000;
+constexpr std::uint64_t band_rows = 100'000;
+constexpr std::uint64_t band_width = 9;
 
 /// Entries (row, column) of one row of blocks, or of one row.
 using Place = std::function<void(std::uint64_t row, std::uint64_t column)>;
@@ -41,6 +44,12 @@ void draw_runs(std::uint64_t length, const Place& place) {
       for (std::uint64_t column = 0; column < length; ++column) place(row, 2 * run * length + row % length + column);
 }
 
+void draw_diagonals(std::uint64_t extent, const Place& place) {
+  constexpr std::uint64_t half = band_width / 2;
+  for (std::uint64_t row = 0; row < extent; ++row)
+    for (std::uint64_t column = row < half ? 0 : row - half; column <= std::min(row + half, extent - 1); ++column) place(row, column);
+}
+
 }  // namespace
 
 const std::vector<std::string>& drawn_matrices() {
@@ -50,8 +59,10 @@ const std::vector<std::string>& drawn_matrices() {
 
 Expected<Tensor> drawn_matrix(const std::string& name, const Resources& resources) {
   constexpr std::uint64_t paired = 2048;
-  const std::uint64_t extent = name == "pairs" ? paired : drawn_rows;
-  const std::uint64_t count = extent * (name == "pairs" ? paired / 2 : 96);
+  const bool band = name == "diagonals";
+  const std::uint64_t extent = name == "pairs" ? paired : band ? band_rows : drawn_rows;
+  const std::uint64_t beside = band_width / 2 * (band_width / 2 + 1);  // places of the diagonals outside of the matrix
+  const std::uint64_t count = band ? extent * band_width - beside : extent * (name == "pairs" ? paired / 2 : 96);
   Coordinates coordinates{.extents = {extent, extent}, .crd = {}, .values = {}, .scalar = Scalar::f64, .count = count};
   for (int mode = 0; mode < 2; ++mode) {
     auto crd = Buffer::allocate(count * 4, resources.memory, "coordinates");
@@ -72,6 +83,8 @@ Expected<Tensor> drawn_matrix(const std::string& name, const Resources& resource
     draw_pairs(extent, place);
   } else if (name == "runs") {
     draw_runs(16, place);
+  } else if (band) {
+    draw_diagonals(extent, place);
   } else {
     draw_squares(name == "squares4" ? 4 : 8, place);
   }

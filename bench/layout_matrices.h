@@ -12,7 +12,7 @@ namespace weft::bench {
 /// runs of 16 entries in each of 12,000 rows. Values are 1 to 4.
 const std::vector<std::string>& drawn_matrices();
 
-/// By rows. Resource error.
+/// By rows; "diagonals" too, the nine diagonals next to the main one of 100,000 rows. Resource error.
 Expected<Tensor> drawn_matrix(const std::string& name, const Resources& resources);
 
 }  // namespace weft::bench

@@ -7,6 +7,8 @@
 #include <tuple>
 
 #include "bench/again.h"
+#include "bench/layout_matrices.h"
+#include "bench/timing.h"
 #include "bench/wanted.h"
 
 namespace weft::bench {
@@ -32,9 +34,9 @@ CompileOptions in_layouts(const std::vector<std::pair<std::string, Format>>& for
   return options;
 }
 
-/// In the order of coordinates; blocks that are not full add zeros.
-Expected<std::vector<double>> nonzeros(const Tensor& tensor, const Resources& resources) {
-  const auto sorted = convert(tensor, *parse_format("ssd"), resources, "Y");
+/// In the order of coordinates; blocks that are not full add zeros. `format` has levels of one mode each.
+Expected<std::vector<double>> nonzeros(const Tensor& tensor, const std::string& format, const Resources& resources) {
+  const auto sorted = convert(tensor, *parse_format(format), resources, "Y");
   if (!sorted) return std::unexpected(sorted.error());
   std::vector<double> values;
   std::ranges::copy_if(sorted->values().as<const double>(), std::back_inserter(values), [](double value) { return value != 0; });
@@ -97,6 +99,58 @@ Expected<void> measure_products(const Engine& engine, const std::vector<std::str
   return measure_pairs(engine, "y(i) = A(i,j) * B(i,j) * x(j)", "y", "d");
 }
 
+Expected<void> measure_diagonals(const Engine& engine, const std::vector<std::string>& filters) {
+  if (!wanted("diagonals", filters)) return {};
+  constexpr std::uint64_t extent = 100'000;
+  constexpr std::uint64_t rank = 16;
+  const Resources& resources = engine.options().resources;
+  const auto diagonals = drawn_matrix("diagonals", resources);
+  if (!diagonals) return std::unexpected(diagonals.error());
+  Tensors operands;
+  const auto draw = [&](const std::string& name, Expected<Tensor> tensor) -> Expected<void> {
+    if (!tensor) return std::unexpected(tensor.error());
+    operands[name] = std::move(*tensor);
+    return {};
+  };
+  if (auto done = draw("A", random_sparse({{extent, extent}, 12 * extent, 1, 11}, resources)); !done) return done;
+  if (auto done = draw("P", random_dense({extent, rank}, 12, resources)); !done) return done;
+  if (auto done = draw("Q", random_dense({extent, rank}, 13, resources)); !done) return done;
+  if (auto done = draw("x", random_dense({extent}, 14, resources)); !done) return done;
+  fmt::print("\n{:<44} {:<10} {:>9} {:>9} {:>9}\n", "A by rows, B in nine diagonals", "B", "1 call", "1000", "a copy");
+  for (const auto& [expression, result_format] : {std::pair("y(i) = A(i,j) * B(i,j) * x(j)", "d"), std::pair("C(i,j) = A(i,j) * B(i,j)", "ds"),
+                                                  std::pair("s = A(i,j) * B(i,j)", ""),
+                                                  std::pair("C(i,j) = A(i,j) * B(i,j) * P(i,r) * Q(j,r)", "ds")}) {
+    std::vector<double> expected;
+    for (const std::string layout : {"csr", "dia", "band(4,4)"}) {
+      auto stored = convert(*diagonals, *parse_format(layout), resources, "B");
+      if (!stored) return std::unexpected(stored.error());
+      Tensors used = {{"A", operands.at("A")}, {"B", std::move(*stored)}};
+      for (const char* const name : {"P", "Q", "x"})
+        if (std::string_view(expression).find(std::string(name) + "(") != std::string_view::npos) used[name] = operands.at(name);
+      std::vector<std::unique_ptr<Again>> kernels;
+      for (const double each : {1.0, calls}) {
+        CompileOptions options;
+        options.calls = each;
+        auto made = again(engine, expression, used, options);
+        if (!made) return std::unexpected(made.error());
+        auto values = nonzeros((*made)->y, result_format, resources);
+        if (!values) return std::unexpected(values.error());
+        if (expected.empty()) expected = std::move(*values);
+        else if (*values != expected) return internal_error(fmt::format("{} with B as {} is wrong", expression, layout));
+        kernels.push_back(std::move(*made));
+      }
+      const auto timings = in_turn(kernels, 1);
+      if (!timings) return std::unexpected(timings.error());
+      Expected<Tensor> rows;
+      const double copy_ms = time_ms([&] { rows = convert(used.at("B"), *parse_format("csr"), resources, "B"); });
+      if (!rows) return std::unexpected(rows.error());
+      fmt::print("{:<44} {:<10} {:9.3f} {:9.3f} {:9.3f}\n", expression, layout, timings->front(), timings->back(), copy_ms);
+      std::fflush(stdout);
+    }
+  }
+  return {};
+}
+
 Expected<void> measure_tensors(const Engine& engine, Data& data, const std::vector<std::string>& filters) {
   const Resources& resources = engine.options().resources;
   fmt::print("\n{:<18} {:<38} {:>9} {:>6} {:>8} {:>8} {:>8}\n", "TTM, rank 16", "T", "ms", "gain", "plan", "generate", "emit");
@@ -115,7 +169,7 @@ Expected<void> measure_tensors(const Engine& engine, Data& data, const std::vect
       auto made = again(engine, "Y(i,j,r) = T(i,j,k) * M(k,r)", {{"T", *stored}, {"M", *matrix}},
                         in_layouts({{"T", stored->format()}, {"Y", *parse_format(result)}}));
       if (!made) return std::unexpected(made.error());
-      auto values = nonzeros((*made)->y, resources);
+      auto values = nonzeros((*made)->y, "ssd", resources);
       if (!values) return std::unexpected(values.error());
       if (expected.empty()) expected = std::move(*values);
       else if (*values != expected)

@@ -13,6 +13,10 @@ namespace weft::bench {
 /// filters. All are compared with ==.
 Expected<void> measure_products(const Engine& engine, const std::vector<std::string>& filters);
 
+/// Products of a matrix by rows with one of nine diagonals, as planned for one call (B is located where A is walked) and for a thousand,
+/// in milliseconds a call, and beside them the time to copy B into rows. "diagonals" among the filters.
+Expected<void> measure_diagonals(const Engine& engine, const std::vector<std::string>& filters);
+
 /// `Y(i,j,r) = T(i,j,k) * M(k,r)` with Y at positions of its own, T in layouts, and milliseconds of planning, generating and emitting.
 Expected<void> measure_tensors(const Engine& engine, Data& data, const std::vector<std::string>& filters);
 

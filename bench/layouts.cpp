@@ -196,6 +196,7 @@ Expected<void> measure_all(const std::string& directory, const std::vector<std::
     }
   }
   if (auto done = measure_products(*engine, filters); !done) return done;
+  if (auto done = measure_diagonals(*engine, filters); !done) return done;
   return measure_tensors(*engine, data, filters);
 }
 
