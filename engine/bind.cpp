@@ -396,8 +396,11 @@ Expected<bool> BoundNetwork::rebind_levels(const std::map<std::string, Tensor>& 
     const auto& pattern = scheduled[number].like;
     if (scheduled[number].role == TensorRole::operand || !pattern || !replaced.patterns[*pattern]) continue;
     replaced.patterns[number] = replaced.values[number] = true;
+    // Memory of the host that it was bound to is none of this binding's.
     state.arrays[number] = {};
     state.tensors[number] = {};
+    state.written_to.erase(number);
+    state.scaled[number] = {};
     if (scheduled[number].role == TensorRole::result && host.outputs.contains(scheduled[number].name)) continue;  // taken below
     auto tensor = fresh(scheduled[number], state.kernel->network, state.tensors, state.resources);
     if (!tensor) return std::unexpected(tensor.error());

@@ -259,6 +259,12 @@ TEST_CASE("symbolic: SDDMM in values of the host, added to, then SpMM") {
     const Kernel spmm = compiled(engine, "O(i,k) = S(i,j) * B(j,k)", read);
     CHECK(entries(results_of(spmm, bound(read)).at("O")) == entries(fresh("O(i,k) = S(i,j) * B(j,k)", read, {})));
     CHECK(engine.counters().layouts_made == before.layouts_made);
+    // Another pattern, and no memory of the host for its result.
+    Tensors others = operands;
+    others["M"] = operand("sparse(40x30,nnz=200,seed=2)", "ds");
+    std::ranges::fill(values, -1);
+    CHECK(entries(results_of(kernel, bound(others)).at("S")) == entries(fresh(text, others, like)));
+    CHECK(std::ranges::count(values, -1) == 200);
     bindings.set("M", operand("sparse(40x30,nnz=201,seed=2)", "ds"));
     const Error error = refused(kernel, bindings);
     CHECK(error.code == ErrorCode::pattern_changed);
