@@ -77,6 +77,13 @@ bool stores_each_entry(const loop::Program& program, const loop::Block& block, l
   return written == 1 && walked == 1 && stores_each_entry(program, each->body, id, pattern, depths);
 }
 
+/// Positions of the level are entries: compressed ones, or those of a chain down to its last level.
+bool is_of_entries(const std::vector<Level>& levels, std::size_t level) {
+  if (levels[level].kind == LevelKind::compressed) return true;
+  if (begins_chain(levels[level].kind)) return level + 1 < levels.size() && is_per_parent(levels[level + 1].kind);
+  return level > 0 && is_per_parent(levels[level].kind) && !has_one_entry(levels[level - 1].kind, levels[level].kind);
+}
+
 /// The pattern has no positions that stand for no entry.
 bool is_stored_at_positions(const loop::Program& program, const loop::For& root, loop::StorageId id) {
   const auto pattern = loop::pattern_of(program, id);
@@ -84,7 +91,7 @@ bool is_stored_at_positions(const loop::Program& program, const loop::For& root,
   const std::vector<Level>& levels = program.storages[id].levels;
   const auto shared = static_cast<std::ptrdiff_t>(appended_levels(program.storages[id].levels));
   for (std::size_t level = 0; level < static_cast<std::size_t>(shared); ++level)
-    if (levels[level].kind != LevelKind::compressed && (level > 0 || !is_dense(levels[level]) || levels[level].strided)) return false;
+    if (!is_of_entries(levels, level) && (level > 0 || !is_dense(levels[level]) || levels[level].strided)) return false;
   if (!is_owned(root, id)) return false;
   const auto is_of = [&](const loop::Access& access) { return access.storage == id; };
   if (std::ranges::count_if(program.accesses, is_of) != 1) return false;

@@ -60,7 +60,7 @@ LoweredNest lowered(const Nest& nest, const Network& network, const std::vector<
 /// are not known finite. A target with the positions of an operand is found through that operand, which the loop that adds the row does
 /// not read: only where its levels are bound before (the rule of like).
 LoweredNest lowered_with_rows(const Nest& nest, const Network& network, const std::vector<bool>& finite) {
-  LoweredNest rows = lowered(with_register_rows(nest, network), network, finite);
+  LoweredNest rows = lowered(with_register_rows(with_register_sums(nest), network), network, finite);
   const bool may_not = std::ranges::any_of(nest.storages, [](const NestStorage& storage) {
     return is_appended(storage) || storage.tells_presence || storage.like || storage.storage.role == loop::Role::workspace;
   });

@@ -177,11 +177,11 @@ bool adds_vectors_alone(const Nest& nest, std::size_t number, std::size_t depth)
   return true;
 }
 
-std::string row_name(const Nest& nest, const std::string& target) {
+std::string name_of_sum(const Nest& nest, const std::string& target, const char* what) {
   std::set<std::string> used;
   for (const NestStorage& storage : nest.storages) used.insert(storage.storage.name);
-  std::string name = target + "_row";
-  for (int number = 2; used.contains(name); ++number) name = fmt::format("{}_row{}", target, number);
+  std::string name = target + what;
+  for (int number = 2; used.contains(name); ++number) name = fmt::format("{}{}{}", target, what, number);
   return name;
 }
 
@@ -192,7 +192,7 @@ void give_row(Nest& nest, std::size_t number, const SummedRows& rows) {
   NestStatement& statement = nest.statements[number];
 
   NestStorage row;
-  row.storage.name = row_name(nest, nest.storages[statement.target.storage].storage.name);
+  row.storage.name = name_of_sum(nest, nest.storages[statement.target.storage].storage.name, indices.empty() ? "_sum" : "_row");
   row.storage.role = loop::Role::workspace;
   row.storage.scalar = nest.storages[statement.target.storage].storage.scalar;
   row.storage.levels.resize(indices.size());
@@ -205,7 +205,7 @@ void give_row(Nest& nest, std::size_t number, const SummedRows& rows) {
   copy.loops.assign(statement.loops.begin(), statement.loops.begin() + static_cast<std::ptrdiff_t>(depth));
   copy.loops.insert(copy.loops.end(), indices.begin(), indices.end());
   copy.fused = static_cast<std::uint32_t>(depth);
-  copy.vector = statement.vector;
+  if (!indices.empty()) copy.vector = statement.vector;
   statement.target = access;
   nest.storages.push_back(std::move(row));
   const std::size_t end = is_alone ? number + 1 : last_sharer(nest.statements, number, depth) + 1;
@@ -225,6 +225,19 @@ Nest with_register_rows(Nest nest, const Network& network) {
     if (in_rows + more > register_row_bytes) continue;
     in_rows += more;
     give_row(nest, number, *rows);
+  }
+  return nest;
+}
+
+Nest with_register_sums(Nest nest) {
+  for (std::size_t number = 0; number < nest.statements.size(); ++number) {
+    const NestStatement& statement = nest.statements[number];
+    const NestStorage& target = nest.storages[statement.target.storage];
+    if (!target.like || !statement.vector || statement.loops.back() != *statement.vector) continue;
+    if (has(statement.target, *statement.vector)) continue;
+    const std::size_t depth = statement.loops.size() - 1;
+    if (depth < 1 || shared_depth(nest, number) > depth || !is_dense_inside(nest, statement, *statement.vector)) continue;
+    if (has(statement.target, statement.loops[depth - 1])) give_row(nest, number, {depth, {}});
   }
   return nest;
 }

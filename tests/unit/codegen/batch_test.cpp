@@ -104,6 +104,7 @@ TEST_CASE("a kernel stores results at the positions of an operand whose entries 
   CHECK(sampled("dense, compressed<32,32>", "", dot, some) == stored);
   CHECK(sampled("compressed<32,32>, compressed<32,32>", "", dot, some) == stored);
   CHECK(sampled("dense, compressed<32,32>", "", "      S += M\n", "") == stored);
+  CHECK(sampled("nonunique<32,32>, singleton<32>", "", dot, some) == stored);                          // entries of a chain
   CHECK(sampled("dense, compressed<32,32>", "", dot, "").empty());                                      // no r, nothing is stored
   CHECK(sampled("dense, compressed<32,32>", ", drive v", "      S += M * v\n", "").empty());              // entries are left out
   CHECK(sampled("dense, compressed<32,32>", ", locate W, locate W", "      S += M * W\n", "").empty());    // where W has none

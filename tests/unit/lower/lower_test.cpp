@@ -301,7 +301,7 @@ TEST_CASE("rows gathered from a factor beyond the caches are prefetched") {
   CHECK(prefetching(131073).find("@prefetch(24)") != std::string::npos);
 }
 
-TEST_CASE("long rows gathered from two factors by turns are prefetched where both together lie beyond the second cache") {
+TEST_CASE("long rows gathered from two factors by turns are prefetched where both together push each other out of the second cache") {
   auto prefetching = [](std::uint64_t rows, std::uint64_t others, std::uint64_t rank) {
     Case given = mttkrp();
     given.extents['j'] = others;
@@ -309,10 +309,26 @@ TEST_CASE("long rows gathered from two factors by turns are prefetched where bot
     given.extents['r'] = rank;
     return programs(given);
   };
-  CHECK(prefetching(1025, 1024, 64).find("@prefetch(12)") != std::string::npos);  // 512 KiB each
-  CHECK(prefetching(1024, 1024, 64).find("@prefetch") == std::string::npos);
+  CHECK(prefetching(513, 513, 64).find("@prefetch(12)") != std::string::npos);  // 256 KiB each
+  CHECK(prefetching(512, 512, 64).find("@prefetch") == std::string::npos);
+  CHECK(prefetching(1025, 1025, 32).find("@prefetch(12)") != std::string::npos);
   CHECK(prefetching(2000, 512, 64).find("@prefetch") == std::string::npos);    // the second one stays where it is
   CHECK(prefetching(4000, 4000, 16).find("@prefetch") == std::string::npos);   // 500 KiB each, short rows
+}
+
+TEST_CASE("what a vector loop sums into an entry at the positions of an operand is summed in registers") {
+  Case given;
+  given.extents = {{'i', 3}, {'j', 4}, {'r', 16}};
+  given.factors = {"M ij", "A ir", "B jr"};
+  given.result = "S ij";
+  const std::string before = "  layout M ss:0,1 f64\n  layout A dd:0,1 f64\n  layout B dd:0,1 f64\n  result S ";
+  const std::string after = "  S[i,j] += M[i,j] * A[i,r] * B[j,r]   loops i,j,r   ";
+  given.schedule = before + "ss:0,1 f64 like M\n" + after + "vector r\n";
+  CHECK(programs(given).find("with S_sum[]") != std::string::npos);
+  given.schedule = before + "ss:0,1 f64 like M\n" + after + "\n";
+  CHECK(programs(given).find("S_sum") == std::string::npos);
+  given.schedule = before + "dd:0,1 f64\n" + after + "vector r\n";
+  CHECK(programs(given).find("S_sum") == std::string::npos);
 }
 
 TEST_CASE("rows that are added to are prefetched where they come from memory") {
