@@ -364,11 +364,18 @@ Expected<Replaced> BoundNetwork::State::take_operands(const std::map<std::string
     arrays[number] = now;
     laid[number] = read;
   }
+  for (const ScheduledTensor& result : scheduled) {
+    if (!result.like || !result.delivered) continue;
+    const auto lender = given.find(kernel->network.tensors[scheduled[*result.like].tensor].name);
+    if (lender != given.end()) lenders[*result.like] = TensorParts::without_values(lender->second);
+  }
   return replaced;
 }
 
 void BoundNetwork::State::let_go() {
   if (exposed_operands.let_go()) whole = false;
+  if (!lenders.empty()) whole = false;
+  lenders.clear();
   const std::vector<ScheduledTensor>& scheduled = kernel->plan.schedule.tensors;
   for (std::uint32_t number = 0; number < scheduled.size(); ++number) {
     // As it was given it is a handle that owns nothing, and what it stood for may be gone by now.

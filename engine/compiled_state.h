@@ -130,6 +130,9 @@ struct alignas(spread_bytes) BoundNetwork::State {
   bool whole = true;                ///< false: let go of layouts
   std::vector<BoundArrays> laid;    ///< likewise: of operands as the kernel reads them
   std::vector<BoundPlaces> places;  ///< likewise
+  /// By position, without values: operands as they were given that lend results their positions, where the kernel reads a copy with the
+  /// same entries in the same order.
+  std::map<std::uint32_t, Tensor> lenders;
   LayoutCounters layouts;
   std::vector<BoundNest> nests;
   std::vector<Buffer> scratch;  ///< one per worker
@@ -178,8 +181,11 @@ struct alignas(spread_bytes) BoundNetwork::State {
   Expected<void> check_pattern(const ScheduledTensor& result, const Tensor& memory) const;
   /// Whether the result has all levels of the operand that it is like.
   bool has_whole_pattern(const ScheduledTensor& result) const;
-  /// Such a result at the positions of an operand that the kernel reads as it was given.
+  /// Such a result at the positions of an operand that the kernel reads as it was given, or through a copy that keeps them.
   bool has_pattern_as_given(const ScheduledTensor& result) const;
+  /// The operand whose positions such a result is handed over with, as it was given, where the kernel reads a copy; null where it reads
+  /// another one, or what is bound now is stored in another way than was planned for.
+  const Tensor* lender_of(const ScheduledTensor& result) const;
   /// Whether kernels can compute a result right where, and as, the host wants it.
   bool computes_in(const HostOutput& output, std::uint32_t number) const;
   /// What a run appends a target into: `left` by the last one, or made for as many entries as its pattern is known to have, with

@@ -27,6 +27,16 @@ TensorArrays positions_like(const Tensor& pattern, const ScheduledTensor& schedu
   return tensor;
 }
 
+/// Values at positions of `pattern` that has as many in the same order.
+Tensor at_positions(const Tensor& pattern, const ScheduledTensor& result, const Tensor& computed) {
+  TensorArrays tensor;
+  tensor.format = *result.delivered;
+  tensor.extents = computed.extents();
+  tensor.levels = pattern.levels();
+  tensor.values = computed.values();
+  return made(std::move(tensor));
+}
+
 /// With values of its own.
 Expected<Tensor> like(const Tensor& pattern, const ScheduledTensor& scheduled, std::vector<std::uint64_t> extents,
                       const Resources& resources) {
@@ -191,11 +201,29 @@ bool BoundNetwork::State::has_whole_pattern(const ScheduledTensor& result) const
 }
 
 bool BoundNetwork::State::has_pattern_as_given(const ScheduledTensor& result) const {
-  if (!has_whole_pattern(result) || result.delivered) return false;
+  if (!has_whole_pattern(result)) return false;
+  if (result.delivered) {
+    const Tensor* const lender = lender_of(result);
+    return lender != nullptr && lender->format().mode_order == result.delivered->mode_order &&
+           extents_of(result, kernel->network) == lender->extents();
+  }
   const ScheduledTensor& operand = kernel->plan.schedule.tensors[*result.like];
   const bool as_given = operand.role == TensorRole::operand && laid[*result.like] == arrays[*result.like];
   return as_given && operand.format.mode_order == result.format.mode_order &&
          extents_of(result, kernel->network) == tensors[*result.like].extents();
+}
+
+const Tensor* BoundNetwork::State::lender_of(const ScheduledTensor& result) const {
+  const auto found = result.like ? lenders.find(*result.like) : lenders.end();
+  if (found == lenders.end() || !result.delivered) return nullptr;
+  const Tensor& given = found->second;
+  const Tensor& copy = tensors[*result.like];
+  const bool as_planned = given.order() == result.delivered->order() && given.format().layout == nullptr &&
+                          std::ranges::equal(given.format().levels, result.delivered->levels);
+  if (!as_planned || TensorParts::pattern_facts(given)->place_bits > 0) return nullptr;
+  const std::vector<std::uint32_t>& order = given.format().mode_order;
+  const bool same_order = order == copy.format().mode_order && given.extents() == copy.extents();
+  return same_order && given.positions(given.order() - 1) == copy.positions(copy.order() - 1) ? &given : nullptr;
 }
 
 // Of an exposed operand the positions are the given ones only where it is read as it was given.
@@ -222,7 +250,7 @@ bool BoundNetwork::State::computes_in(const HostOutput& output, std::uint32_t nu
   const ScheduledTensor& scheduled = kernel->plan.schedule.tensors[number];
   const Tensor& memory = output.memory;
   const auto& [alpha, beta] = output.scaling;
-  if (scheduled.delivered || memory.format().scalar != scheduled.format.scalar || alpha == 0) return false;
+  if ((scheduled.delivered && !scheduled.like) || memory.format().scalar != scheduled.format.scalar || alpha == 0) return false;
   const bool dense = memory.format().all_dense();
   if (dense != scheduled.format.all_dense()) return false;
   const bool is_like = scheduled.like.has_value();
@@ -365,9 +393,13 @@ Expected<std::map<std::string, Tensor>> BoundNetwork::level_results() {
         return input_error(fmt::format("there is no result {}: no run has finished", scheduled.name));
     }
     if (scheduled.delivered && !state.delivered.contains(number)) {
-      auto converted = convert(computed, *scheduled.delivered, state.resources, scheduled.name);
-      if (!converted) return std::unexpected(converted.error());
-      state.delivered[number] = std::move(*converted);
+      if (const Tensor* const lender = state.lender_of(scheduled)) {
+        state.delivered[number] = at_positions(*lender, scheduled, computed);
+      } else {
+        auto converted = convert(computed, *scheduled.delivered, state.resources, scheduled.name);
+        if (!converted) return std::unexpected(converted.error());
+        state.delivered[number] = std::move(*converted);
+      }
     }
     const Tensor& result = scheduled.delivered ? state.delivered[number] : computed;
     results[scheduled.name] = result;

@@ -516,7 +516,10 @@ std::uint64_t BoundNetwork::bytes() const {
                                state_->laid[number].values == state_->arrays[number].values;
     if (shares_values && !state_->tensors[number].values().borrowed()) bytes -= state_->tensors[number].values().size_bytes();
   }
-  for (const auto& [number, tensor] : state_->delivered) bytes += tensor.bytes();
+  for (const auto& [number, tensor] : state_->delivered) {
+    const bool shares_values = tensor.values().data() == state_->tensors[number].values().data();
+    if (!shares_values) bytes += tensor.bytes();
+  }
   for (const BoundNest& nest : state_->nests) {
     for (const PrivateCopies& copies : nest.copies) {
       for (const Buffer& copy : copies.buffers) bytes += copy.borrowed() ? 0 : copy.size_bytes();

@@ -158,6 +158,21 @@ def case_rows_at_the_fibers_of_an_operand(weft):
         require_equal(shared["results"], appended["results"], "the result")
 
 
+def case_positions_of_an_operand_that_is_read_as_a_chain(weft):
+    """Computed beside a copy of T whose entries are in the same order, handed over at T's own positions: one result."""
+    operands = ["T=sparse(200x200x200,nnz=60000,seed=3)", "B=uniform(200x16,seed=1)", "C=uniform(200x16,seed=2)", "D=uniform(200x16,seed=3)"]
+    for result in ("A(i,j,k)", "A(k,i,j)"):
+        run = [f"{result} = T(i,j,k) * B(i,r) * C(j,r) * D(k,r)", *operands]
+        often = weft("plan", *run, "--calls", "1000000", "--json").json["plan"]["schedule"]
+        require_in("layout T duq:0,1,2 f64 converted", often, "the schedule")
+        require_in(" delivered sss:", often, "the schedule")
+        require_in("with the same entries in the same order", weft("plan", *run, "--calls", "1000000").out, "the plan")
+        weft.write("given.txt", often)
+        once = weft("run", *run, "--threads", "2", "--json").json
+        walked = weft("run", *run, "--schedule", "given.txt", "--threads", "2", "--json").json
+        require_equal(walked["results"], once["results"], "the result")
+
+
 def case_absent_scalar_makes_no_entry(weft):
     one = sparse_operand(weft, "x", Tensor((4,), {(0,): 1.0, (1,): 2.0}))
     other = sparse_operand(weft, "y", Tensor((4,), {(2,): 1.0, (3,): 2.0}))

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 #include <set>
 
 #include "engine/plan/schedule/binding.h"
@@ -172,6 +173,12 @@ class Sampler {
     const double fill_limit = dense_fill_limits[draws_.below(std::size(dense_fill_limits))];
     for (AccessPath& path : paths) {
       if (path.follows_loops()) path.fill_limit = fill_limit;
+    }
+    const std::optional<std::uint32_t> lender = contractions.tensors.back().like;
+    if (lender && std::ranges::find(convertible_, *lender) != convertible_.end() && draws_.chance(0.5)) {
+      const OperandFacts& facts = facts_of(operands_, contractions.tensors[*lender].tensor);
+      const bool whole = contractions.tensors.back().layout.order() == facts.format.order();
+      if (whole && chained_format(facts, fill_limit)) paths[*lender] = AccessPath::chained_in_order(fill_limit);
     }
     const CostModel model(contractions, Problem{network_, operands_, options_}, paths);
     Schedule completed = complete(contractions, chosen_nests, network_, model, paths, operands_);

@@ -11,18 +11,13 @@
 
 namespace weft {
 
-Format layout_of(const AccessPath& path, Format given) {
-  if (path.way == AccessPath::Way::opened) std::fill_n(given.levels.begin(), path.levels, Level{});
-  if (path.way == AccessPath::Way::marked) given.levels.back().kind = LevelKind::bitmap;
-  if (path.way != AccessPath::Way::transposed) return given;
-  std::erase(given.mode_order, path.last);
-  given.mode_order.push_back(path.last);
-  return given;
-}
-
 namespace {
 
 constexpr double most_dense_positions = 1u << 28;
+
+bool may_be_dense(double combinations, double distinct, double fill_limit) {
+  return combinations <= most_dense_positions && combinations <= fill_limit * distinct;
+}
 
 /// Of all values of a sum over the extents of its indices the share that a mode has coordinates for: 3 of m + n - 1 of a band of three.
 double share_in_range(const TensorDeclaration& tensor, std::size_t mode, const ScheduledAccess& access, const Network& network) {
@@ -37,6 +32,31 @@ double share_in_range(const TensorDeclaration& tensor, std::size_t mode, const S
 }
 
 }  // namespace
+
+std::optional<Format> chained_format(const OperandFacts& operand, double fill_limit) {
+  Format format = operand.format;
+  if (format.order() < 3 || format.layout != nullptr) return std::nullopt;
+  for (std::size_t level = 0; level < format.order(); ++level) {
+    const LevelKind kind = format.levels[level].kind;
+    if (!is_compressed(kind) && (level > 0 || !weft::is_dense(kind))) return std::nullopt;
+    format.levels[level] = Level{level == 0 ? kind : level == 1 ? LevelKind::compressed_nonunique : LevelKind::singleton};
+  }
+  const std::uint32_t first = format.mode_order.front();
+  const auto extent = static_cast<double>(operand.statistics.extents()[first]);
+  if (may_be_dense(extent, operand.statistics.distinct(ModeSet{1} << first), fill_limit)) format.levels.front().kind = LevelKind::dense;
+  return format;
+}
+
+Format layout_of(const AccessPath& path, const OperandFacts& operand) {
+  if (path.way == AccessPath::Way::chained) return chained_format(operand, path.fill_limit).value_or(operand.format);
+  Format format = operand.format;
+  if (path.way == AccessPath::Way::opened) std::fill_n(format.levels.begin(), path.levels, Level{});
+  if (path.way == AccessPath::Way::marked) format.levels.back().kind = LevelKind::bitmap;
+  if (path.way != AccessPath::Way::transposed) return format;
+  std::erase(format.mode_order, path.last);
+  format.mode_order.push_back(path.last);
+  return format;
+}
 
 AccessModel::AccessModel(const ScheduledAccess& access, const ContractedTensor& tensor, const AccessPath& path,
                          const Network& network, const std::vector<OperandFacts>& operands,
@@ -58,7 +78,7 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ContractedTensor& 
     mode_extent_.push_back(static_cast<double>(parts != nullptr ? parts->extents[mode] : network.indices[index].extent));
   }
   const bool stands = follows_ || !path.converts();
-  const Format changed = stands ? Format{} : layout_of(path, tensor.layout);
+  const Format changed = stands ? Format{} : layout_of(path, facts_of(operands, tensor.tensor));
   const Format& layout = stands ? tensor.layout : changed;
   const bool stored = tensor.storage == Storage::stored;
   for (std::size_t level = 0; level < access.indices.size(); ++level) {
@@ -220,8 +240,7 @@ double AccessModel::positions_of(BoundState modes) const {
   const double combinations = product_of_extents(modes);
   const bool last = modes + 1 == BoundState{1} << mode_index_.size();
   const bool first = (modes & (modes - 1)) == 0;
-  const bool affordable = combinations <= most_dense_positions && combinations <= fill_limit_ * distinct;
-  known = !last && (first || !chained_) && affordable ? combinations : distinct;
+  known = !last && (first || !chained_) && may_be_dense(combinations, distinct, fill_limit_) ? combinations : distinct;
   return known;
 }
 

@@ -20,14 +20,14 @@ std::uint64_t AlternativeModels::number_of(const AccessPath& path) {
   return known_paths_.size() - 1;
 }
 
-// A digit for every path to these factors, 12 of which fill a word.
+// A digit for every path to these factors, 10 of which fill a word.
 std::uint64_t AlternativeModels::variant_of(std::uint64_t factors, const AccessPaths& paths) {
-  constexpr std::uint64_t base = 32;
-  static_assert(most_convertible_modes + 2 * std::size(dense_fill_limits) + 1 <= base);
+  constexpr std::uint64_t base = 64;
+  static_assert(2 * most_convertible_modes + 3 * std::size(dense_fill_limits) + 2 <= base);
   std::vector<std::uint64_t> full;
   std::uint64_t variant = 0;
   for (std::size_t digits = 0; factors != 0; factors &= factors - 1, ++digits) {
-    if (digits != 0 && digits % 12 == 0) full.push_back(std::exchange(variant, 0));
+    if (digits != 0 && digits % 10 == 0) full.push_back(std::exchange(variant, 0));
     variant = variant * base + number_of(path_of(paths, static_cast<std::size_t>(std::countr_zero(factors))));
   }
   if (full.empty()) return variant;

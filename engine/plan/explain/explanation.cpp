@@ -69,8 +69,10 @@ std::string result_reason(const Schedule& schedule, std::uint32_t result, const 
     std::string which = operand.name;
     if (levels != appended_levels(operand.format.levels))
       which += levels == 1 ? " in its first level" : fmt::format(" in its first {} levels", levels);
-    return fmt::format("{}at the positions of {}, which are shared", options.result_patterns.contains(tensor.name) ? "requested: " : "",
-                       which);
+    std::string text = fmt::format("{}at the positions of {}, which are shared",
+                                   options.result_patterns.contains(tensor.name) ? "requested: " : "", which);
+    if (tensor.delivered) text += fmt::format("; handed over as {}, with the same entries in the same order", tensor.delivered->text());
+    return text;
   }
   if (!has_sparse_level(tensor.format)) return requested ? "requested" : "dense: any entry may be written";
   const std::size_t writer = writer_of(schedule, result);

@@ -44,8 +44,17 @@ Expected<void> check_like(const Schedule& schedule, const ScheduledTensor& resul
   }
   const ScheduledTensor& operand = schedule.tensors[*result.like];
   if (result.delivered) {
-    return input_error(fmt::format("schedule: {} is like {} and delivered in another format: choose one", result.name,
-                                   operand.name));
+    const Format& given = facts_of(operands, operand.tensor).format;
+    const auto as_given = pattern_format(network, operand.tensor, given);
+    if (!as_given || !same_layout(*as_given, *result.delivered) || result.delivered->scalar != result.format.scalar) {
+      return input_error(fmt::format("schedule: {} is like {} and delivered in another format than {} has: choose one", result.name,
+                                     operand.name, operand.name));
+    }
+    if (!operand.converted || result.format.mode_order != result.delivered->mode_order || !keeps_order(operand.format, given)) {
+      return input_error(fmt::format("schedule: {} as {} has its entries in another order than {} as {}: {} cannot be handed over "
+                                     "at the positions that {} has",
+                                     operand.name, operand.format.text(), operand.name, given.text(), result.name, operand.name));
+    }
   }
   if (operand.format.all_dense()) {
     return input_error(fmt::format("schedule: {} cannot be like {}, whose layout is {}: all its levels are dense, so there is no "
@@ -228,7 +237,7 @@ Expected<void> check_result(const Schedule& schedule, const ScheduledTensor& res
     return input_error(fmt::format("schedule: result {} is stored as {} but {} was requested", result.name,
                                    handed_over.text(), requested->second.text()));
   }
-  if (result.delivered) {
+  if (result.delivered && !result.like) {
     if (auto done = check_delivered(result); !done) return done;
   }
   if (result.like) return check_like(schedule, result, problem);

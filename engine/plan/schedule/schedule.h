@@ -67,7 +67,8 @@ struct NamedTensor {
   TensorId tensor = 0;         ///< of the network; unused for intermediates
   std::vector<IndexId> modes = {};  ///< of an intermediate: its indices, in mode order
   bool converted = false;      ///< an operand whose given format differs: converted before the run
-  /// A result that is converted after the run: the layout it is handed over in.
+  /// A result that is converted after the run: the layout it is handed over in. Of one like an operand that is read through a copy with the
+  /// same entries in the same order (keeps_order): the operand's own positions, with the values that were computed.
   std::optional<Format> delivered = {};
   /// A result whose positions are those of an operand (position among the tensors), or of its leading levels with dense ones below:
   /// pos and crd of the levels up to the last that is not dense are shared.

@@ -111,6 +111,20 @@ std::optional<TensorId> shared_pattern(const Network& network, const std::vector
   return std::nullopt;
 }
 
+bool keeps_order(const Format& one, const Format& other) {
+  const auto has_entries_alone = [](const Format& format) {
+    const std::size_t dense = leading_dense_levels(format.levels);
+    if (format.layout != nullptr || dense == format.order()) return false;
+    for (std::size_t level = dense; level < format.order(); ++level) {
+      const LevelKind kind = format.levels[level].kind;
+      const bool goes_on = level > dense && !has_one_entry(format.levels[level - 1].kind, kind);
+      if (!is_compressed(kind) && !begins_chain(kind) && !(is_per_parent(kind) && goes_on)) return false;
+    }
+    return true;
+  };
+  return one.mode_order == other.mode_order && has_entries_alone(one) && has_entries_alone(other);
+}
+
 bool share_levels(const std::vector<IndexId>& operand, const Format& layout, const std::vector<IndexId>& result, const Format& format) {
   const std::size_t levels = appended_levels(format.levels);
   if (levels == 0 || levels > layout.order()) return false;

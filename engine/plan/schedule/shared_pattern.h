@@ -26,6 +26,10 @@ std::optional<Format> leading_format(const Network& network, TensorId operand, c
 /// The first operand whose pattern the result provably has and could share.
 std::optional<TensorId> shared_pattern(const Network& network, const std::vector<OperandFacts>& operands);
 
+/// Whether every tensor has its entries in the same order in both layouts, and no others in one of them: of equal orders of modes, dense
+/// levels, then compressed ones or chains, as sss, dss and duq. Position p of the last level is the same entry in both.
+bool keeps_order(const Format& one, const Format& other);
+
 /// Whether the levels of the result, up to the last that is not dense, are kinds and indices of the first ones of an operand. Indices are
 /// by mode.
 bool share_levels(const std::vector<IndexId>& operand, const Format& layout, const std::vector<IndexId>& result, const Format& format);

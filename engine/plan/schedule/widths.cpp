@@ -60,7 +60,10 @@ Schedule with_widths(Schedule schedule, const Network& network, const std::vecto
   }
   for (ScheduledTensor& tensor : schedule.tensors) {
     if (!tensor.like || *tensor.like >= schedule.tensors.size()) continue;
-    take_widths(tensor.format, schedule.tensors[*tensor.like].format, appended_levels(tensor.format.levels));
+    const ScheduledTensor& lender = schedule.tensors[*tensor.like];
+    take_widths(tensor.format, lender.format, appended_levels(tensor.format.levels));
+    const auto facts = std::ranges::find(operands, lender.tensor, &OperandFacts::tensor);
+    if (tensor.delivered && facts != operands.end()) take_widths(*tensor.delivered, facts->format, facts->format.order());
   }
   return schedule;
 }

@@ -12,6 +12,12 @@
 namespace weft {
 namespace {
 
+// A result at the positions of an operand that is read through a copy: computed with the copy's levels, handed over with the operand's.
+void take_levels(ScheduledTensor& result, const Format& copy) {
+  result.delivered = result.format;
+  result.format.levels = copy.levels;
+}
+
 void realize_layouts(Schedule& schedule, const CostModel& model, const AccessPaths& paths, const std::vector<OperandFacts>& operands) {
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
     const ScheduledStatement& statement = schedule.statements[number];
@@ -22,11 +28,13 @@ void realize_layouts(Schedule& schedule, const CostModel& model, const AccessPat
       ScheduledTensor& tensor = schedule.tensors[position];
       const OperandFacts& facts = facts_of(operands, tensor.tensor);
       const Format realized = path.follows_loops() ? model.factor(number, factor).realized(statement.loops)
-                                                   : layout_of(path, facts.format);
+                                                   : layout_of(path, facts);
       if (same_layout(realized, facts.format)) continue;
       tensor.format = realized;
       tensor.converted = true;
       tensor.opened = path.way == AccessPath::Way::opened;
+      for (ScheduledTensor& other : schedule.tensors)
+        if (other.like == position && path.way == AccessPath::Way::chained) take_levels(other, realized);
     }
   }
   // Dense intermediates follow the loops of their writer, so that its innermost loop runs over adjacent entries.

@@ -198,6 +198,8 @@ class JointPlanner {
       if (shares && shared != shared_.end()) facts.conversion_share = shared->share;
     }
     auto plan = planner_(Problem{networks_[part], seen, options});
+    // Later parts read a result as it is computed: at positions of an operand as it is given, then.
+    if (plan && readers_of(result(part)) > 0 && keep_lender(plan->schedule, seen)) plan = planner_(Problem{networks_[part], seen, options});
     if (!plan) {
       // Memory left over by other choices might have been enough.
       if (plan.error().kind == ErrorKind::resource) cut_off_ = true;
@@ -225,6 +227,15 @@ class JointPlanner {
     made = Planned{std::move(*plan), 0, stored.format};
     made->loops_ns = made->plan.cost.ns - converted;
     return &*made;
+  }
+
+  // Pins the operand whose positions the result has, where the schedule reads it through a copy.
+  static bool keep_lender(const Schedule& schedule, std::vector<OperandFacts>& operands) {
+    const ScheduledTensor& result = schedule.tensors[schedule.statements.back().target.tensor];
+    if (!result.like || !result.delivered) return false;
+    const auto lender = std::ranges::find(operands, schedule.tensors[*result.like].tensor, &OperandFacts::tensor);
+    lender->pinned = true;
+    return true;
   }
 
   void least_proven(Optimal optimal) {

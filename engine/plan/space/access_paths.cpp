@@ -33,10 +33,10 @@ std::vector<Opening> openings_of(const OperandFacts& operand, ModeSet met, const
     const double positions = leading_positions(given, levels, operand.statistics);
     if (positions > most_positions_per_entry * leading_entries(given, levels, operand.statistics)) break;
     const AccessPath path = AccessPath::opened(levels);
-    const Format opened = layout_of(path, given);
+    const Format opened = layout_of(path, operand);
     if (meets(levels - 1) && opens_levels(given, opened)) found.push_back({path, layout_ns(opened, true, operand, machine)});
   }
-  const Format marked = layout_of(AccessPath::marked(), given);
+  const Format marked = layout_of(AccessPath::marked(), operand);
   if (meets(given.order() - 1) && given.levels.back().kind == LevelKind::compressed && parse_format(marked.text()))
     found.push_back({AccessPath::marked(), layout_ns(marked, false, operand, machine)});
   return found;
@@ -153,8 +153,18 @@ std::vector<PathChoice> PathSpace::openings(const PathChoice& from, std::size_t 
   return found;
 }
 
+// Whether the choice chains the operand whose positions the result has, all of them: entry p of the copy is its entry p.
+bool PathSpace::keeps_places(const Contractions& contractions, const PathChoice& choice) const {
+  const ContractedTensor& result = contractions.tensors.back();
+  if (!choice.chained || choice.converted == 0 || contractions.steps.size() != 1 || factors_.size() != 1) return false;
+  if (result.like != factors_.front()) return false;
+  const OperandFacts& facts = facts_of(operands_, access(0).tensor);
+  return facts.place_bits == 0 && result.layout.order() == facts.format.order() && chained_format(facts, choice.fill_limit).has_value();
+}
+
 AccessPaths PathSpace::paths(const Contractions& contractions, const PathChoice& choice) const {
   AccessPaths paths(contractions.tensors.size());
+  if (keeps_places(contractions, choice)) paths[factors_.front()] = AccessPath::chained_in_order(choice.fill_limit);
   const std::uint64_t converted = choice.converted & converted_in(contractions);
   for (std::size_t number = 0; number < factors_.size(); ++number) {
     const std::size_t opening = opening_number(choice, number);

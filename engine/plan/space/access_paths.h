@@ -76,13 +76,14 @@ class PathSpace {
   /// Whether layouts of converted occurrences may have other dense levels with this one of `dense_fill_limits` than with the first.
   bool differs(std::uint64_t converted, std::size_t fill_limit) const;
   /// Per tensor of contractions, whose occurrences come first, in the order of the factors. The operand whose positions the result has
-  /// is read as it is stored.
+  /// is read as it is stored, or through a copy that has its entries in the same order.
   AccessPaths paths(const Contractions& contractions, const PathChoice& choice) const;
-  /// Of the convertible occurrences those that may be converted there.
+  /// Of the convertible occurrences those that may be converted there, in whatever order of modes.
   std::uint64_t converted_in(const Contractions& contractions) const;
 
  private:
   const TensorAccess& access(std::size_t number) const;
+  bool keeps_places(const Contractions& contractions, const PathChoice& choice) const;
   double conversions_ns(const PathChoice& choice, bool shared) const;
   void find_openings();
 

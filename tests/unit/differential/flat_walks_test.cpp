@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "drawn_networks.h"
+#include "engine/plan/schedule/schedule_text.h"
+#include "engine/plan/search/given.h"
 #include "engine/specialize.h"
 #include "oracle/interpreted.h"
 #include "oracle/substituted.h"
@@ -129,6 +131,46 @@ bool interprets(const Plan& plan, const BuiltNetwork& made, const CoordinateMap&
   return std::ranges::any_of(*nests, [](const LoweredNest& nest) { return has_flat_walk(nest.program.body); });
 }
 
+/// "1,2,0": where the letters stand in `whole`.
+std::string places(const std::string& letters, const std::string& whole) {
+  std::string text;
+  for (const char letter : letters) text += (text.empty() ? "" : ",") + std::to_string(whole.find(letter));
+  return text;
+}
+
+/// TTTP over a copy of T in a chain, as a schedule says it; the result is handed over at the positions of T as it is given.
+std::string lent_through_copy(const BuiltNetwork& built, bool dense_first, bool vector) {
+  const Assignment& assignment = built.network.assignments.front();
+  const std::vector<TensorAccess>& factors = assignment.terms.front().factors;
+  const Format& given = built.facts.front().format;
+  const auto letters = [&](const std::vector<IndexId>& indices) {
+    std::string text;
+    for (const IndexId index : indices) text += built.network.indices[index].name;
+    return text;
+  };
+  const auto listed = [](const std::string& names) {
+    std::string text;
+    for (const char name : names) text += (text.empty() ? "" : ",") + std::string(1, name);
+    return text;
+  };
+  const std::string all = letters(factors.front().indices), result = letters(assignment.result.indices);
+  std::string order, kept, copy = dense_first || given.text()[0] == 'd' ? "d" : "s";
+  for (const std::uint32_t mode : given.mode_order) order += all[mode];
+  for (std::size_t level = 0; level < all.size(); ++level) kept += letter(given.levels[level].kind);
+  for (std::size_t level = 1; level < all.size(); ++level) copy += level == 1 ? 'u' : 'q';
+  std::string tree = "T", layouts, product = "T[" + listed(all) + "]";
+  for (std::size_t factor = 1; factor < factors.size(); ++factor) {
+    const std::string& name = built.network.tensors[factors[factor].tensor].name;
+    tree += " * " + name;
+    layouts += "  layout " + name + " dd:0,1 f64\n";
+    product += " * " + name + "[" + listed(letters(factors[factor].indices)) + "]";
+  }
+  const std::string there = places(order, result);
+  return "schedule\n  tree (" + tree + ")\n  layout T " + copy + ":" + places(order, all) + " f64 converted\n" + layouts + "  result R " +
+         copy + ":" + there + " f64 delivered " + kept + ":" + there + " f64 like T\n  R[" + listed(result) + "] += " + product +
+         "   loops " + listed(order) + ",r" + (vector ? "   vector r" : "") + "\n  parallel " + order[0] + " owner\n";
+}
+
 }  // namespace
 
 TEST_CASE("no row is given to a statement inside a flat walk that another one begins") {
@@ -192,6 +234,48 @@ TEST_CASE("runs of hundreds of entries end where they do") {
       }
     }
   }
+}
+
+TEST_CASE("copies that keep the order of entries lend their positions") {
+  const Pipeline plain = pipeline_with(false, false);
+  const Pipeline checked = pipeline_with(true, false);
+  std::size_t flat = 0;
+  const Runs drawn = runs(is_sanitized() ? 30 : 200);
+  const auto draw = [](Dice& dice) {
+    const std::size_t order = 3 + dice.below(3);
+    std::string kinds = dice.percent(50) ? "d" : "s", all = modes.substr(0, order);
+    kinds += std::string(order - 1, 's') + ":";
+    std::vector<char> letters(all.begin(), all.end());
+    dice.shuffle(letters);
+    kinds += places(std::string(letters.begin(), letters.end()), all);
+    Product product = products(order).front();
+    if (dice.percent(50)) dice.shuffle(letters);
+    product.result = dice.percent(50) ? all : std::string(letters.begin(), letters.end());
+    return network_of_product(product, order, kinds, dice.percent(80) ? 4 + dice.below(12 / (order - 2)) : 2, dice);
+  };
+  for_each_drawn(drawn, draw, [&](const DrawnNetwork& one) {
+    BuiltNetwork built = one.built;
+    for (OperandFacts& facts : built.facts) facts.pinned = false;
+    const std::string text = lent_through_copy(built, one.seed % 2 == 0, one.seed % 3 != 0);
+    CAPTURE(text);
+    const auto schedule = parse_schedule(text, built.network);
+    REQUIRE_MESSAGE(schedule, schedule.error().message);
+    CHECK(print(*schedule, built.network) == text);
+    PlanOptions options;
+    options.result_patterns["R"] = "T";
+    const auto plan = plan_given(*schedule, Problem{built.network, built.facts, options});
+    REQUIRE_MESSAGE(plan, plan.error().message);
+    flat += interprets(*plan, built, one.expected, plain.options().resources) ? 1 : 0;
+    const Tensor& given = built.tensors.at("T");
+    const Judge judge = [&](const Tensor& result, const Resources& resources) -> std::string {
+      if (const auto good = verify(result, resources, "R"); !good) return good.error().message;
+      if (result.levels().back().crd.data() != given.levels().back().crd.data()) return "coordinates of T are not shared";
+      return one.judge(result, resources);
+    };
+    const Pipeline& pipeline = one.seed % 4 == 0 ? checked : plain;
+    CHECK(defect_of_runs(pipeline, cut_for_threads(*plan, built, options), {{1}, {2}, {4}, {3, true}}, built, judge) == "");
+  });
+  if (drawn.count >= 30) CHECK(flat > drawn.count / 3);
 }
 
 TEST_CASE("flat walks change no result") {

@@ -335,6 +335,70 @@ TEST_CASE("symbolic: at the positions of an operand that the kernel reads conver
   }
 }
 
+TEST_CASE("symbolic: at the positions of an operand whose entries the kernel reads in the same order, from a chain") {
+  std::mt19937_64 random(7);
+  const std::string text = "S(i,j,k) = T(i,j,k) * A(i,r) * B(j,r) * C(k,r)";
+  const auto drawn = [](unsigned seed) {
+    return operand("sparse(200x200x200,nnz=60000,seed=" + std::to_string(seed) + ")", "sss");
+  };
+  for (const unsigned threads : {1U, 2U}) {
+    CAPTURE(threads);
+    Tensors operands = {{"T", drawn(1)}};
+    for (const char* factor : {"A", "B", "C"}) operands[factor] = operand("uniform(200x16)");
+    CompileOptions once;
+    once.patterns["S"] = "T";
+    CompileOptions often = once;
+    often.calls = 1e6;
+    often.scaled = {"S"};
+    const Kernel kernel = compiled(engine_with(threads), text, operands, often);
+    CHECK(kernel.report().plan.schedule.find("duq:0,1,2 f64 delivered sss:0,1,2 f64 like T") != std::string::npos);
+    Bindings bindings = bound(operands);
+    // The next kernel reads T's own coordinates, of which it knows what is known of T.
+    const Tensor first = results_of(kernel, bindings).at("S");
+    CHECK(first.format().text() == "sss:0,1,2");
+    for (std::size_t level = 0; level < 3; ++level) CHECK(first.levels()[level].crd.data() == operands["T"].levels()[level].crd.data());
+    CHECK(entries(first) == entries(fresh(text, operands, once)));
+    std::vector<double> values(operands["T"].nnz(), -1);
+    std::vector<float> single(values.size(), -1);
+    for (int step = 0; step < 3; ++step) {
+      CAPTURE(step);
+      renew(operands["T"], random);
+      renew(operands["B"], random);
+      const auto wanted = entries(fresh(text, operands, once));
+      bindings.output("S", *same_pattern(operands["T"], values));
+      CHECK(results_of(kernel, bindings).at("S").values().data() == values.data());
+      CHECK(values == wanted.second);
+      std::ranges::fill(values, 1);
+      bindings.output("S", *same_pattern(operands["T"], values), {2, 3});
+      results_of(kernel, bindings);
+      std::size_t wrong = 0;
+      for (std::size_t n = 0; n < values.size(); ++n) wrong += values[n] == 2 * wanted.second[n] + 3 ? 0 : 1;
+      CHECK(wrong == 0);
+      bindings.output("S", *same_pattern(operands["T"], single));
+      CHECK(entries(results_of(kernel, bindings).at("S")) == wanted);
+    }
+    // Another pattern, the same one in other levels, and in another order.
+    const Tensor other = drawn(2);
+    std::vector<double> there(other.nnz());
+    for (const std::string format : {"sss", "dss", "uqq", "sss:2,0,1"}) {
+      CAPTURE(format);
+      operands["T"] = *convert(other, *parse_format(format), Resources(), "T");
+      const auto wanted = entries(fresh(text, operands, once));
+      std::ranges::fill(there, -1);
+      Bindings anew = bound(operands);
+      CHECK(entries(results_of(kernel, anew).at("S")) == wanted);
+      CHECK(std::ranges::count(there, -1) == static_cast<std::ptrdiff_t>(there.size()));
+      for (Bindings* each : {&anew, &bindings}) {
+        each->set("T", operands["T"]);
+        each->output("S", *same_pattern(operands["T"], there));
+        const Tensor result = results_of(kernel, *each).at("S");
+        CHECK(result.values().data() == there.data());
+        CHECK(entries(result) == wanted);
+      }
+    }
+  }
+}
+
 TEST_CASE("symbolic: dense results own their memory, and so do those of dense operands") {
   const Tensors operands = {{"A", operand("uniform(6x5)")}, {"B", operand("uniform(5x7)")}};
   CompileOptions options;

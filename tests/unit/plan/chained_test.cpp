@@ -50,6 +50,39 @@ TEST_CASE("operands with fibers of a few entries are converted to a chain where 
   CHECK_FALSE(is_chained(planned(mttkrp(4'000'000, 200))));  // 100 entries a fiber
 }
 
+TEST_CASE("an operand that lends its positions is walked through a copy that keeps the order of its entries") {
+  OwnedProblem made = problem("T:ijk:sss:60000 A:ir B:jr C:kr -> ijk", {{'i', 200}, {'j', 200}, {'k', 200}, {'r', 16}});
+  made.options.calls = 1e6;
+  const Plan found = planned(made);
+  const std::string text = print(found.schedule, made.network);
+  CAPTURE(text);
+  const ScheduledTensor& result = found.schedule.tensors.back();
+  CHECK(layout_of_first(found) == "duq:0,1,2");
+  CHECK(result.format.text() == "duq:0,1,2");
+  REQUIRE(result.delivered);
+  CHECK(result.delivered->text() == "sss:0,1,2");
+  CHECK(result.like == 0);
+  CHECK(found.optimal != Optimal::none);
+  made.options.calls = 1;
+  CHECK_FALSE(is_chained(planned(made)));
+  made.options.calls = 1e6;
+  made.operands.front().pinned = true;
+  CHECK_FALSE(is_chained(planned(made)));
+}
+
+TEST_CASE("a result that a later assignment reads stands at the positions of an operand as it is given") {
+  OwnedProblem made = forest_problem("S = T:ijk:sss:60000 A:ir B:jr C:kr -> ijk; O = S:ijk B:jr C:kr -> ir",
+                                     {{'i', 200}, {'j', 200}, {'k', 200}, {'r', 16}});
+  made.options.calls = 1e6;
+  made.options.results = {"S"};
+  const Plan found = planned(made);
+  const auto stored = std::ranges::find(found.schedule.tensors, "S", &ScheduledTensor::name);
+  REQUIRE(stored != found.schedule.tensors.end());
+  CHECK(stored->like.has_value());
+  CHECK(stored->format.text() == "sss:0,1,2");
+  CHECK_FALSE(stored->delivered.has_value());
+}
+
 TEST_CASE("no chain where another sparse operand co-iterates, nor of a matrix") {
   OwnedProblem two = problem("T:ijk:sss:60000 M:jk:ss:20000 B:kr -> ir", {{'i', 200}, {'j', 200}, {'k', 200}, {'r', 16}});
   CHECK_FALSE(PathSpace(two).chains());

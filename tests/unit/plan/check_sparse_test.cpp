@@ -105,4 +105,31 @@ TEST_CASE("positions are shared where the product has them, or where that is ask
   CHECK(defect(made, good).find("may have fewer entries than M") != std::string::npos);
 }
 
+TEST_CASE("positions are shared with a copy that keeps the order of the entries, and handed over as they are given") {
+  const OwnedProblem made = problem("T:ijk:sss:300 A:ir B:jr C:kr -> ijk", {{'i', 40}, {'j', 40}, {'k', 40}, {'r', 8}});
+  const std::string good = R"(schedule
+  tree (T * A * B * C)
+  layout T duq:0,1,2 f64 converted
+  layout A dd:0,1 f64
+  layout B dd:0,1 f64
+  layout C dd:0,1 f64
+  result R duq:0,1,2 f64 delivered sss:0,1,2 f64 like T
+  R[i,j,k] += T[i,j,k] * A[i,r] * B[j,r] * C[k,r]   loops i,j,k,r
+  parallel i owner
+)";
+  const auto as = [&](std::string copy) {
+    std::string text = good;
+    for (std::size_t at = text.find("duq:0,1,2"); at != std::string::npos; at = text.find("duq:0,1,2")) text.replace(at, 9, copy);
+    return defect(made, text);
+  };
+  for (const char* copy : {"dss:0,1,2", "dds:0,1,2", "suq:0,1,2", "uqq:0,1,2", "ssu:0,1,2"}) CHECK(as(copy) == "");
+  for (const char* copy : {"sss:0,2,1", "duq:1,0,2"}) CHECK(as(copy).find("has its entries in another order") != std::string::npos);
+  CHECK(as("ssd:0,1,2") != "");
+  refuses(made, good,
+          {{"delivered sss:0,1,2", "delivered dss:0,1,2", "another format than T has"},
+           {"delivered sss:0,1,2", "delivered sss:1,0,2", "another format than T has"},
+           {"result R duq", "result R dss", "level by level"},
+           {" delivered sss:0,1,2 f64", "", ""}});
+}
+
 }  // namespace weft::plan_test::check_sparse_test
