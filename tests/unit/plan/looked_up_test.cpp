@@ -73,7 +73,7 @@ TEST_CASE("leading levels are opened one more each, where the last of them meets
   const OperandFacts dense = problem("T:ijk:sss:8000 -> i", {{'i', 30}, {'j', 30}, {'k', 30}}).operands.front();
   const auto found = [](const OperandFacts& operand, ModeSet met) {
     std::vector<std::string> layouts;
-    for (const Opening& opening : openings_of(operand, met, {})) layouts.push_back(layout_of(opening.path, operand.format).text());
+    for (const Opening& opening : openings_of(operand, met, {})) layouts.push_back(layout_of(opening.path, operand).text());
     return layouts;
   };
   using Layouts = std::vector<std::string>;
