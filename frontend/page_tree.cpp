@@ -116,9 +116,10 @@ class Picture {
       place(child, at);
       at += child.width + gap;
     }
-    const double middle = node.children.empty() ? left + node.width / 2
-                                                : (node.children.front().x + node.children.back().x) / 2;
-    node.x = std::clamp(middle, left + node.own_width / 2, left + node.width - node.own_width / 2);
+    const double centre = left + node.width / 2;
+    const double aside = node.children.empty() ? 0 : (node.children.front().x + node.children.back().x) / 2 - centre;
+    const double most_aside = (node.width - node.own_width) / 2;
+    node.x = centre + std::clamp(aside, -most_aside, most_aside);
   }
 
   static std::size_t height(const Node& node) {
