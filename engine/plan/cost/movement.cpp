@@ -10,9 +10,9 @@ namespace {
 
 // Nanoseconds per entry of a walk over a chain and level of it above the last: its coordinate is read, and its row found, anew.
 constexpr double walked_level = 0.5;
-// Rows of a walk's levels above the last are read, and fetched ahead, for every entry, where loops over the runs keep them, or their
-// products with what lies below, in registers: as bytes from the first cache, but for two lines, which are hidden. MTTKRP nested over flat,
-// by time, R = 16, 32, 64: of order 3 kjv_trigram 1.35, 1.04, 0.97, fb15k237 1.40, 1.06, 0.89; of order 4, factored, jf17k_3ary 0.77, 0.75.
+// Rows of a walk's last level but one are read, and fetched ahead, for every entry, where a loop over the run keeps them in registers: as
+// bytes from the first cache, but for two lines, which are hidden. MTTKRP of order 3 nested over flat, by time, R = 16, 32, 64:
+// kjv_trigram 1.35, 1.04, 0.97, fb15k237 1.40, 1.06, 0.89. Rows further out a nested loop reads again as well.
 constexpr double walked_row = 2;
 constexpr double hidden_lines = 2;
 // Per column of a small block that is stored by rows: a vector over r of B[i,j,r,c] is picked from those that hold the block. SpMV of
@@ -193,25 +193,23 @@ Movement StatementModels::move_sparse(std::uint32_t statement, std::size_t facto
   }
   const double share = share_below(statement, access, bound, index, inside, after);
   const double bytes = bytes_below(after) * share;
-  const bool in_walk = statements_[statement]->walks && access.walked(after) > 0;
+  const bool in_walk = statements_[statement]->walks && access.walked(after) > 0 && (rest & (rest - 1)) == 0;
   const double again = in_walk ? walked_rows(statement, access, bound | one_index(index), index, after) * share : 0;
   const double again_ns = again * walked_row / options_.machine.stream[0];
   if (options_.machine.cache_level(bytes) >= from) return {again, 0, again_ns};
   return {bytes + again, bytes / options_.machine.stream[from], again_ns};
 }
 
-// Bytes of rows at a level that a walk reads again in a run of l entries, whose coordinate it reads for every one of them: the rows of C in
+// Bytes of rows that a walk reads again in a run of l entries, whose coordinate it reads for every one of them: the rows of C in
 // A[i,r] += T[i,j,k] * C[j,r] * B[k,r] l - 1 times more for a pair of i and j than a loop over its k.
 double StatementModels::walked_rows(std::uint32_t statement, const AccessModel& access, IndexSet inside, IndexId index,
                                     BoundState after) const {
   const double again = std::max(0.0, access.entries() / std::max(1.0, access.positions(after)) - 1);
-  const IndexSet rest = access.indices() & ~inside;
-  const double hidden = (rest & (rest - 1)) == 0 ? hidden_lines * options_.machine.line_bytes : 0;
   double bytes = 0;
   const auto read_again = [&](const AccessModel& dense) {
     if (dense.sparse() || !contains(dense.indices(), index)) return;
     const double row = combinations(dense.indices() & ~inside) * dense.scalar_bytes();
-    if (fits_registers(row)) bytes += std::max(0.0, row - hidden);
+    if (fits_registers(row)) bytes += std::max(0.0, row - hidden_lines * options_.machine.line_bytes);
   };
   for (const auto& factor : statements_[statement]->factors) read_again(*factor);
   read_again(*statements_[statement]->target);

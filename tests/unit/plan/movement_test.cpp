@@ -214,20 +214,6 @@ TEST_CASE("a walk reads the rows of its runs for every entry, as far as these do
   CHECK(more(64, "40000") - more(16, "40000") > 10 * (more(64, "1000") - more(16, "1000")));
 }
 
-TEST_CASE("a walk reads rows further out for every entry too, none of which hides") {
-  // Some seven entries for a pair of i and j, and hardly more than one for i, j and k.
-  const auto more = [](std::uint64_t rank, const std::string& bound, char index) {
-    const std::map<char, std::uint64_t> extents{{'i', 20}, {'j', 20}, {'k', 20}, {'l', 20}, {'r', rank}};
-    const auto ns = [&](const std::string& kinds) {
-      return Made(problem("T:ijkl:" + kinds + ":3000 B:jr C:kr D:lr -> ir", extents), flat_tree(4)).ns(0, bound, index);
-    };
-    return ns("duqq") - ns("dsss");
-  };
-  CHECK(more(16, "i", 'j') > more(8, "i", 'j'));
-  CHECK(more(16, "ij", 'k') == more(8, "ij", 'k'));
-  CHECK(more(64, "i", 'j') - more(32, "i", 'j') > more(64, "ij", 'k') - more(32, "ij", 'k'));
-}
-
 TEST_CASE("columns of an intermediate cost a line an element, as far as the loops inside do not take longer") {
   // y[l,r,s] of 1.6 MB is read by A[j,r,s,t] += y[l,r,s] * D[l,t]; s is adjacent, so r after s has other lines each time.
   const std::map<char, std::uint64_t> extents{{'j', 200}, {'k', 200}, {'l', 200}, {'r', 32}, {'s', 32}, {'t', 32}};
