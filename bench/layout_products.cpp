@@ -117,9 +117,11 @@ Expected<void> measure_diagonals(const Engine& engine, const std::vector<std::st
   if (auto done = draw("Q", random_dense({extent, rank}, 13, resources)); !done) return done;
   if (auto done = draw("x", random_dense({extent}, 14, resources)); !done) return done;
   fmt::print("\n{:<44} {:<10} {:>9} {:>9} {:>9}\n", "A by rows, B in nine diagonals", "B", "1 call", "1000", "a copy");
-  for (const auto& [expression, result_format] : {std::pair("y(i) = A(i,j) * B(i,j) * x(j)", "d"), std::pair("C(i,j) = A(i,j) * B(i,j)", "ds"),
-                                                  std::pair("s = A(i,j) * B(i,j)", ""),
-                                                  std::pair("C(i,j) = A(i,j) * B(i,j) * P(i,r) * Q(j,r)", "ds")}) {
+  const std::vector<std::pair<const char*, const char*>> products = {{"y(i) = A(i,j) * B(i,j) * x(j)", "d"},
+                                                                     {"C(i,j) = A(i,j) * B(i,j)", "ds"},
+                                                                     {"s = A(i,j) * B(i,j)", ""},
+                                                                     {"C(i,j) = A(i,j) * B(i,j) * P(i,r) * Q(j,r)", "ds"}};
+  for (const auto& [expression, result_format] : products) {
     std::vector<double> expected;
     for (const std::string layout : {"csr", "dia", "band(4,4)"}) {
       auto stored = convert(*diagonals, *parse_format(layout), resources, "B");

@@ -16,7 +16,8 @@ Nest with_register_rows(Nest nest, const Network& network);
 /// once are then stored, and need not be cleared before (codegen/begun.h).
 Nest with_register_sums(Nest nest);
 
-/// As with_register_rows, whatever the extents: rows of which code generation keeps a window in registers. Tiles and sums of whole vectors need extents.
+/// As with_register_rows, whatever the extents: rows of which code generation keeps a window in registers. Tiles and sums of whole
+/// vectors need extents.
 Nest with_windowed_rows(Nest nest);
 
 }  // namespace weft
