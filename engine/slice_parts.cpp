@@ -126,6 +126,12 @@ bool is_described(const loop::Program& program, loop::StorageId storage, std::ui
   });
 }
 
+/// The last level whose positions are those of this one: of a coordinate list (u, q, q) its positions are entries.
+std::uint32_t end_of_chain(const std::vector<Level>& levels, std::uint32_t level) {
+  while (level + 1 < levels.size() && is_per_parent(levels[level + 1].kind)) ++level;
+  return level;
+}
+
 std::uint64_t pos_element(const Tensor& tensor, std::uint32_t level, std::uint64_t position) {
   const Buffer& pos = tensor.levels()[level].pos;
   return tensor.format().levels[level].pos_bits == 32 ? pos.as<std::uint32_t>()[position] : pos.as<std::uint64_t>()[position];
@@ -198,7 +204,8 @@ std::optional<SliceCut> slice_cut(const loop::Program& program, loop::StorageId 
                        bound[level].algorithm != loop::Algorithm::search;
     if (!walks || has_lengths(kind) || is_described(program, walked, level)) break;
     // Sums at entries of the tensor's own are never computed anew.
-    if (alike > 0 && (linearity.distributes(level) || level >= alike)) break;
+    const std::uint32_t last = end_of_chain(levels, level);
+    if (alike > 0 && (linearity.distributes(last) || last >= alike)) break;
     if (is_packed(kind))
       found = level;
     else if (!is_per_parent(kind))
@@ -206,7 +213,7 @@ std::optional<SliceCut> slice_cut(const loop::Program& program, loop::StorageId 
   }
   if (!found) return std::nullopt;
   cut.level = *found;
-  cut.distributes = linearity.distributes(*found);
+  cut.distributes = linearity.distributes(end_of_chain(levels, *found));
   return cut;
 }
 

@@ -263,6 +263,24 @@ TEST_CASE("private copies are cut within what is summed before it is multiplied"
 )") == SliceCut{2, true, true, {}});
 }
 
+TEST_CASE("positions of a coordinate list are entries: parts are cut within what is summed over its last level") {
+  const std::string chain = R"(program R
+  index  i, j, k
+  input  T : f64 {nonunique<32,32>, singleton<32>, singleton<32>}  access T[i,j,k]
+  input  B : f64 {dense}                                           access B[j]
+  output R : f64 {dense}                                           access R[i]
+  for i: drive T, insert R @parallel(R: owner)
+    for j: drive T, locate B
+      with w[] : f64 {}
+        for k: drive T
+          w += T
+        R += w * B
+)";
+  CHECK(cut_of(chain) == SliceCut{0, false, true, {2}});
+  CHECK(cut_of(chain, {{"      with w[] : f64 {}\n        for k: drive T\n          w += T\n        R += w * B\n",
+                        "      for k: drive T\n        R += T * B\n"}}) == SliceCut{0, false, false, {2}});
+}
+
 TEST_CASE("slices stay whole where the sum is not linear in the tensor") {
   CHECK(!cut_of(spmm, {{"A += T * B", "A += T * T * B"}}));
   CHECK(!cut_of(R"(program y
