@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "runtime/blocks.h"
+#include "runtime/computed_places.h"
 #include "runtime/extents.h"
 #include "runtime/indices.h"
 #include "runtime/level_tensor.h"
@@ -193,12 +194,22 @@ std::optional<AlignedBlocks> aligned_blocks(const Layout& layout) {
   return blocks;
 }
 
+namespace {
+
+/// Whether listed entries are stored without sorting them by all levels, for the most part.
+bool is_counted(const Format& to) {
+  if (!to.layout) return to.order() == 2;
+  return aligned_blocks(*to.layout) || have_computed_places(to);
+}
+
+}  // namespace
+
 Rearranging rearranging(const Format& from, const Format& to) {
   std::vector<std::optional<std::uint32_t>> rows;
   for (const Format* const format : {&from, &to}) {
     std::optional<AlignedBlocks> blocks;
     if (format->layout) blocks = aligned_blocks(*format->layout);
-    if (format->layout && !blocks) return Rearranging::sorts_places;
+    if (format->layout && !blocks) return is_counted(to) ? Rearranging::counts : Rearranging::sorts_places;
     const auto& levels = format->levels;
     const bool are_rows = !format->layout && levels.size() == 2 && is_dense(levels[0].kind) && is_compressed(levels[1].kind);
     rows.push_back(blocks ? std::optional(blocks->row) : are_rows ? std::optional(format->mode_order[0]) : std::nullopt);

@@ -28,8 +28,9 @@ struct AlignedBlocks {
 std::optional<AlignedBlocks> aligned_blocks(const Layout& layout);
 
 /// How a conversion between two formats goes about: rows and aligned blocks over the same rows are merged; where one of them is neither,
-/// but plain, the entries are sorted, and of other layouts all places are.
-enum class Rearranging : std::uint8_t { merges, sorts_entries, sorts_places };
+/// but plain, the entries are sorted. Places of other layouts are listed, and entries are stored where their places are computed, or row by
+/// row after counting these (computed_places.h, counted_order.h); else all places are sorted.
+enum class Rearranging : std::uint8_t { merges, counts, sorts_entries, sorts_places };
 Rearranging rearranging(const Format& from, const Format& to);
 
 /// Compressed rows of the same matrix: "ds", rows of the mode that blocks have.

@@ -7,6 +7,7 @@
 
 #include "runtime/aligned_blocks.h"
 #include "runtime/blocks.h"
+#include "runtime/counted_order.h"
 #include "runtime/extents.h"
 #include "runtime/gaps.h"
 #include "runtime/guarded.h"
@@ -151,6 +152,9 @@ Expected<SortedEntries> sorted_by(Coordinates coordinates, std::span<const std::
     std::vector<std::uint32_t> natural(coordinates.extents.size());
     std::iota(natural.begin(), natural.end(), 0u);
     if (already.empty() && ordered_by(coordinates, natural, resources)) already = natural;
+    auto counted = in_counted_order(coordinates, modes, needed_keys(modes, already).size() == 1, resources, name);
+    if (!counted) return std::unexpected(counted.error());
+    if (*counted) return std::move(**counted);
     auto permutation = sorted_permutation(coordinates, modes, already, resources);
     if (!permutation) return std::unexpected(permutation.error());
     const unsigned number_bits = coordinate_bits(coordinates.count);
@@ -176,17 +180,21 @@ Expected<Tensor> build_from(Coordinates coordinates, Format format, std::span<co
     return std::unexpected(checked.error());
   if (auto checked = check_shape(coordinates, name); !checked) return std::unexpected(checked.error());
   if (auto checked = check_range(coordinates, resources, name); !checked) return std::unexpected(checked.error());
+  return build_checked(std::move(coordinates), std::move(format), already, resources, name);
+}
 
+Expected<Tensor> build_checked(Coordinates coordinates, Format format, std::span<const std::uint32_t> already,
+                               const Resources& resources, std::string_view name) {
   if (format.layout) {
     const auto blocks = aligned_blocks(*format.layout);
     if (blocks && are_worth_merging(*blocks, coordinates.extents, coordinates.count)) {
-      auto rows = build_from(std::move(coordinates), rows_format(*blocks, format.scalar), already, resources, name);
+      auto rows = build_checked(std::move(coordinates), rows_format(*blocks, format.scalar), already, resources, name);
       return rows ? blocks_of_rows(*rows, *blocks, format, resources, name) : rows;
     }
-    return build_with_layout(std::move(coordinates), format, resources, name);
+    return build_with_layout(std::move(coordinates), false, format, resources, name);
   }
   if (has_gaps(format)) {
-    auto listed = build_from(std::move(coordinates), without_gaps(format), already, resources, name);
+    auto listed = build_checked(std::move(coordinates), without_gaps(format), already, resources, name);
     return listed ? relaid(*listed, format, resources, name) : listed;
   }
   std::vector<std::uint64_t> extents = coordinates.extents;

@@ -17,6 +17,10 @@ namespace weft {
 Expected<Tensor> build_from(Coordinates coordinates, Format format, std::span<const std::uint32_t> already,
                             const Resources& resources, std::string_view name);
 
+/// The same of coordinates that are those of a tensor, in a format that can be built.
+Expected<Tensor> build_checked(Coordinates coordinates, Format format, std::span<const std::uint32_t> already,
+                               const Resources& resources, std::string_view name);
+
 /// Coordinates by LEVEL, lexicographically sorted by level; duplicates are neighbours.
 struct SortedEntries {
   std::vector<std::uint64_t> extents;  ///< by level

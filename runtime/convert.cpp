@@ -90,6 +90,12 @@ std::vector<std::uint32_t> block_modes(const Format& format) {
   return modes;
 }
 
+/// Aligned blocks of a format that are made from rows, or rows from them.
+std::optional<AlignedBlocks> merging_blocks(const Format& format, std::span<const std::uint64_t> extents, std::uint64_t entries) {
+  const auto blocks = aligned_blocks(*format.layout);
+  return blocks && are_worth_merging(*blocks, extents, entries) ? blocks : std::nullopt;
+}
+
 /// By way of compressed levels, which everything else knows.
 Expected<Tensor> with_gaps_converted(const Tensor& tensor, const Format& format, const Resources& resources,
                                      std::string_view name) {
@@ -122,22 +128,24 @@ static Expected<Tensor> converted(const Tensor& tensor, const Format& format, co
     return std::unexpected(checked.error());
   if (tensor.format().layout) {
     const Zeros zeros = tensor.padded() ? Zeros::without_sign_left_out : Zeros::kept;
-    if (const auto blocks = aligned_blocks(*tensor.format().layout); blocks && are_worth_merging(*blocks, tensor.extents(), tensor.nnz())) {
+    if (const auto blocks = merging_blocks(tensor.format(), tensor.extents(), tensor.nnz())) {
       auto rows = rows_of_blocks(tensor, *blocks, zeros, resources, name);
       return rows ? converted(*rows, format, resources, name) : rows;
     }
     auto listed = entries_with_layout(tensor, zeros, resources);
     if (!listed) return std::unexpected(listed.error());
-    return build_from(std::move(*listed), format, {}, resources, name);
+    return format.layout && !merging_blocks(format, listed->extents, listed->count)
+               ? build_with_layout(std::move(*listed), true, format, resources, name)
+               : build_checked(std::move(*listed), format, {}, resources, name);
   }
   if (format.layout) {
-    if (const auto blocks = aligned_blocks(*format.layout); blocks && are_worth_merging(*blocks, tensor.extents(), tensor.nnz())) {
+    if (const auto blocks = merging_blocks(format, tensor.extents(), tensor.nnz())) {
       auto rows = converted(tensor, rows_format(*blocks, format.scalar), resources, name);
       return rows ? blocks_of_rows(*rows, *blocks, format, resources, name) : rows;
     }
     auto listed = entries(tensor, !block_modes(tensor.format()).empty(), resources);
     if (!listed) return std::unexpected(listed.error());
-    return build_from(std::move(*listed), format, {}, resources, name);
+    return build_with_layout(std::move(*listed), true, format, resources, name);
   }
   if (has_gaps(tensor.format()) || has_gaps(format)) return with_gaps_converted(tensor, format, resources, name);
   if (same_layout(tensor.format(), format)) return with_other_widths(tensor, format, resources, name);
@@ -149,7 +157,7 @@ static Expected<Tensor> converted(const Tensor& tensor, const Format& format, co
   }
   auto listed = entries(tensor, values_decide_pattern(tensor, format), resources);
   if (!listed) return std::unexpected(listed.error());
-  return build_from(std::move(*listed), format, tensor.format().mode_order, resources, name);
+  return build_checked(std::move(*listed), format, tensor.format().mode_order, resources, name);
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "runtime/build.h"
+#include "runtime/computed_places.h"
 #include "runtime/extents.h"
 #include "runtime/gaps.h"
 #include "runtime/layout_entries.h"
@@ -43,8 +44,10 @@ class WrittenColumn {
 
 class LayoutBuild {
  public:
-  LayoutBuild(Coordinates modes, const Format& format, Placement placement, const Resources& resources, std::string_view name)
+  LayoutBuild(Coordinates modes, bool distinct, const Format& format, Placement placement, const Resources& resources,
+              std::string_view name)
       : modes_(std::move(modes)),
+        distinct_(distinct),
         format_(format),
         layout_(*format.layout),
         placement_(std::move(placement)),
@@ -53,7 +56,7 @@ class LayoutBuild {
 
   Expected<Tensor> run() {
     extents_ = modes_.extents;
-    if (placement_.depends_on_data())
+    if (!distinct_ && (placement_.depends_on_data() || (have_computed_places(format_) && !has_order_of_input())))
       if (auto done = sum_duplicates(); !done) return std::unexpected(done.error());
     if (auto done = place(); !done) return std::unexpected(done.error());
     if (placement_.starts())
@@ -61,6 +64,11 @@ class LayoutBuild {
     modes_ = {};
     if (placement_.slots())
       if (auto done = number_slots(); !done) return std::unexpected(done.error());
+    if (distinct_ && have_computed_places(format_)) {
+      auto tensor = in_computed_places(levels_, level_format(), order_of_coordinates(), resources_, name_);
+      if (!tensor) return std::unexpected(tensor.error());
+      if (*tensor) return finished(std::move(**tensor), levels_.count);
+    }
     for (std::size_t l = 0; l < order(); ++l)
       if (layout_.levels[l].order != LevelOrder::ascending)
         if (auto done = rank(l); !done) return std::unexpected(done.error());
@@ -85,12 +93,17 @@ class LayoutBuild {
   /// Slots and blocks hold every coordinate once.
   Expected<void> sum_duplicates() {
     const Format plain = sparse_format(modes_.extents.size(), modes_.scalar);
-    auto summed = build_from(std::move(modes_), plain, {}, resources_, name_);
+    auto summed = build_checked(std::move(modes_), plain, {}, resources_, name_);
     if (!summed) return std::unexpected(summed.error());
     auto list = entries(*summed, false, resources_);
     if (!list) return std::unexpected(list.error());
     modes_ = std::move(*list);
+    distinct_ = true;
     return {};
+  }
+
+  bool has_order_of_input() const {
+    return std::ranges::any_of(layout_.levels, [](const LayoutLevel& level) { return level.order == LevelOrder::unordered; });
   }
 
   bool is_computed(std::size_t l) const { return placement_.slots() != l && placement_.starts() != l && placement_.counted() != l; }
@@ -140,14 +153,15 @@ class LayoutBuild {
       const PlacedLevel& level = placement_.levels()[l];
       layout_.levels[l].value->at(columns, value);
       bounds(l, columns, least, most);
-      for (std::size_t n = 0; n < count; ++n) {
-        const bool has_place = value[n] >= least[n] && value[n] <= most[n];
-        if (!has_place) {
-          kept[begin + n] = 0;
-          if (!is_plus_zero(modes_, begin + n)) offender = std::min(offender, begin + n);
-        }
-        value[n] = has_place ? value[n] - least[n] : 0;
+      std::size_t without = 0;
+      for (std::size_t n = 0; n < count; ++n) without += (value[n] < least[n]) + (value[n] > most[n]);
+      for (std::size_t n = 0; n < count && without > 0; ++n) {
+        if (value[n] >= least[n] && value[n] <= most[n]) continue;
+        kept[begin + n] = 0;
+        if (!is_plus_zero(modes_, begin + n)) offender = std::min(offender, begin + n);
+        value[n] = least[n];
       }
+      for (std::size_t n = 0; n < count; ++n) value[n] -= least[n];
       with_width(coordinate_bits(level.extent), [&]<class T>(T) {
         std::ranges::transform(value, levels_.crd[l].template as<T>().begin() + static_cast<std::ptrdiff_t>(begin),
                                [](std::int64_t each) { return static_cast<T>(each); });
@@ -547,22 +561,42 @@ class LayoutBuild {
     return rules;
   }
 
-  Expected<Tensor> assembled() {
+  /// Of the tensor over level coordinates, before levels with gaps are made.
+  Format level_format() const {
     Format format;
     format.scalar = format_.scalar;
     format.mode_order = numbers_below(order());
     for (const Level& level : format_.levels)
       format.levels.push_back({.kind = level.kind, .pos_bits = level.pos_bits, .crd_bits = std::max<std::uint8_t>(level.crd_bits, 32)});
+    return without_gaps(std::move(format));
+  }
+
+  /// Of the only level that stores any.
+  LevelOrder order_of_coordinates() const {
+    const auto other = std::ranges::find_if(layout_.levels, [](const LayoutLevel& level) { return level.order != LevelOrder::ascending; });
+    return other == layout_.levels.end() ? LevelOrder::ascending : other->order;
+  }
+
+  Expected<Tensor> assembled() {
+    Format format = level_format();
     std::vector<std::uint64_t> extents = levels_.extents;
     auto sorted = sorted_by(std::move(levels_), format.mode_order, {}, resources_, name_);
     if (!sorted) return std::unexpected(sorted.error());
     sorted->lengths = lengths();
     if (placement_.starts() && is_per_parent(layout_.levels[*placement_.starts()].kind)) sorted->starts = placement_.starts();
     std::uint64_t distinct = 0;
-    auto tensor = assemble(std::move(*sorted), without_gaps(format), std::move(extents), resources_, name_, &distinct);
+    auto tensor = assemble(std::move(*sorted), std::move(format), std::move(extents), resources_, name_, &distinct);
     if (!tensor) return tensor;
     if (auto done = unrank(*tensor); !done) return std::unexpected(done.error());
-    const bool padded = added_ || (placement_.adds_places() && tensor->nnz() != distinct);
+    return finished(std::move(*tensor), distinct);
+  }
+
+  /// From the tensor over level coordinates, of so many entries.
+  Expected<Tensor> finished(Tensor levels, std::uint64_t entries) {
+    const bool padded = added_ || (placement_.adds_places() && levels.nnz() != entries);
+    Format format = level_format();
+    for (std::size_t l = 0; l < order(); ++l) format.levels[l].kind = format_.levels[l].kind;
+    Expected<Tensor> tensor = std::move(levels);
     if (has_gaps(format)) tensor = relaid(*tensor, format, resources_, name_);
     if (!tensor) return tensor;
     return with_layout(*tensor, format_, std::move(extents_), padded, resources_, name_);
@@ -588,6 +622,7 @@ class LayoutBuild {
   }
 
   Coordinates modes_;
+  bool distinct_;  ///< whether no coordinates come twice
   const Format& format_;
   const Layout& layout_;
   Placement placement_;
@@ -601,10 +636,11 @@ class LayoutBuild {
 
 }  // namespace
 
-Expected<Tensor> build_with_layout(Coordinates coordinates, const Format& format, const Resources& resources, std::string_view name) {
+Expected<Tensor> build_with_layout(Coordinates coordinates, bool distinct, const Format& format, const Resources& resources,
+                                   std::string_view name) {
   auto placement = Placement::of(*format.layout, coordinates.extents, name);
   if (!placement) return std::unexpected(placement.error());
-  return LayoutBuild(std::move(coordinates), format, std::move(*placement), resources, name).run();
+  return LayoutBuild(std::move(coordinates), distinct, format, std::move(*placement), resources, name).run();
 }
 
 }  // namespace weft

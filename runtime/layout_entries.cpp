@@ -1,5 +1,8 @@
 #include "runtime/layout_entries.h"
 
+#include <algorithm>
+#include <vector>
+
 #include "runtime/level_tensor.h"
 #include "runtime/placement.h"
 #include "runtime/scalar_traits.h"
@@ -10,10 +13,10 @@ namespace {
 
 constexpr std::string_view the_entries = "the entries of a tensor";
 
-/// Before anything is computed of them: blocks may be mostly zeros.
-Expected<Coordinates> without_zeros(Coordinates list, Zeros zeros, const Resources& resources) {
+/// A byte for each entry: whether it is no zero that is left out.
+Expected<Buffer> kept_values(const Coordinates& list, Zeros zeros, const Resources& resources) {
   auto keep = Buffer::allocate(list.count, resources.memory, the_entries);
-  if (!keep) return std::unexpected(keep.error());
+  if (!keep) return keep;
   const auto kept = keep->as<std::uint8_t>();
   with_element(list.scalar, [&]<class T>(T) {
     const auto values = std::as_const(list.values).as<T>();
@@ -21,14 +24,20 @@ Expected<Coordinates> without_zeros(Coordinates list, Zeros zeros, const Resourc
       for (std::uint64_t n = begin; n < end; ++n) kept[n] = !is_left_out(values[n], zeros);
     });
   });
-  return selected(std::move(list), *keep, resources, the_entries);
+  return keep;
 }
 
 /// Level coordinates to those of modes; keep[n] = 0 where there are none.
 class Mapping {
  public:
   Mapping(const Placement& placement, const Coordinates& levels, Coordinates& modes, std::span<std::uint8_t> keep)
-      : placement_(placement), levels_(levels), modes_(modes), keep_(keep) {}
+      : placement_(placement), levels_(levels), modes_(modes), keep_(keep) {
+    const auto& stored = placement.layout().levels;
+    std::vector<Affine> inverse;
+    for (std::size_t variable = 0; variable < placement.ranges().size(); ++variable) inverse.push_back(placement.inverse(variable));
+    for (std::uint32_t l = 0; l < stored.size(); ++l)
+      if (stored[l].value && !(stored[l].value->substituted(inverse) == Affine::variable(l))) checked_.push_back(l);
+  }
 
   void run(const Resources& resources) {
     std::vector<std::int64_t> first;
@@ -84,12 +93,12 @@ class Mapping {
       });
     }
 
-    /// Values that no coordinates have.
+    /// Values that no coordinates have: i%4 of 4*c0+c2 is not c2 where that is 4. Those of i and j-i follow.
     void check() {
+      if (map_.checked_.empty()) return;
       const std::vector<std::span<const std::int64_t>> variables(variables_.begin(), variables_.end());
       std::vector<std::int64_t> value(count_);
-      for (std::size_t l = 0; l < values_.size(); ++l) {
-        if (!map_.placement_.layout().levels[l].value) continue;
+      for (const std::size_t l : map_.checked_) {
         map_.placement_.layout().levels[l].value->at(variables, value);
         for (std::size_t n = 0; n < count_; ++n)
           if (value[n] != values_[l][n]) map_.keep_[begin_ + n] = 0;
@@ -108,6 +117,7 @@ class Mapping {
   const Coordinates& levels_;
   Coordinates& modes_;
   std::span<std::uint8_t> keep_;
+  std::vector<std::size_t> checked_;  ///< levels whose values do not follow from the coordinates found
 };
 
 }  // namespace
@@ -116,8 +126,18 @@ Expected<StoredPlaces> stored_places(const Tensor& tensor, const Placement& plac
   auto stored = level_tensor(tensor, resources, the_entries);
   if (!stored) return std::unexpected(stored.error());
   auto levels = entries(*stored, false, resources);
-  if (levels && zeros != Zeros::kept) levels = without_zeros(std::move(*levels), zeros, resources);
   if (!levels) return std::unexpected(levels.error());
+  Buffer keep;
+  if (zeros != Zeros::kept) {
+    auto kept = kept_values(*levels, zeros, resources);
+    if (!kept) return std::unexpected(kept.error());
+    keep = std::move(*kept);
+    if (static_cast<std::uint64_t>(std::ranges::count(keep.as<std::uint8_t>(), std::uint8_t{1})) < levels->count / 4 * 3) {
+      levels = selected(std::move(*levels), keep, resources, the_entries);  // before anything is computed: blocks may be mostly zeros
+      if (!levels) return std::unexpected(levels.error());
+      keep = {};
+    }
+  }
   StoredPlaces places;
   places.levels = std::move(*levels);
   places.modes.extents = tensor.extents();
@@ -129,11 +149,14 @@ Expected<StoredPlaces> stored_places(const Tensor& tensor, const Placement& plac
     if (!crd) return std::unexpected(crd.error());
     places.modes.crd.push_back(std::move(*crd));
   }
-  auto keep = Buffer::allocate(places.levels.count, resources.memory, the_entries);
-  if (!keep) return std::unexpected(keep.error());
-  std::ranges::fill(keep->as<std::uint8_t>(), std::uint8_t{1});
-  Mapping(placement, places.levels, places.modes, keep->as<std::uint8_t>()).run(resources);
-  places.keep = std::move(*keep);
+  if (keep.size_bytes() == 0) {
+    auto all = Buffer::allocate(places.levels.count, resources.memory, the_entries);
+    if (!all) return std::unexpected(all.error());
+    std::ranges::fill(all->as<std::uint8_t>(), std::uint8_t{1});
+    keep = std::move(*all);
+  }
+  Mapping(placement, places.levels, places.modes, keep.as<std::uint8_t>()).run(resources);
+  places.keep = std::move(keep);
   return places;
 }
 

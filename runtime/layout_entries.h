@@ -11,13 +11,14 @@ namespace weft {
 
 class Placement;
 
-/// build() in a format with a layout: coordinates of modes become those of levels, and these are sorted and assembled as ever.
-/// Three things look at sorted entries before: starts are chosen (the first entry that no block holds opens one, moved back
-/// where the extent ends, runs without a gap where lengths are stored), entries of a slot are numbered and filled up with zeros
-/// at the least unused coordinates, entries of unordered levels are ranked by their first place in the input. An exact +0
-/// without a place is left out. Input errors: other data without a place, naming it; slots for which there are too few
-/// coordinates.
-Expected<Tensor> build_with_layout(Coordinates coordinates, const Format& format, const Resources& resources, std::string_view name);
+/// build() in a format with a layout: coordinates of modes become those of levels, and these are stored where their places are
+/// computed (computed_places.h), else sorted and assembled as ever. `distinct`: no coordinates come twice. Three things look at
+/// sorted entries before: starts are chosen (the first entry that no block holds opens one, moved back where the extent ends,
+/// runs without a gap where lengths are stored), entries of a slot are numbered and filled up with zeros at the least unused
+/// coordinates, entries of unordered levels are ranked by their first place in the input. An exact +0 without a place is left
+/// out. Input errors: other data without a place, naming it; slots for which there are too few coordinates.
+Expected<Tensor> build_with_layout(Coordinates coordinates, bool distinct, const Format& format, const Resources& resources,
+                                   std::string_view name);
 
 /// What becomes of zeros in a list of entries.
 enum class Zeros : std::uint8_t {

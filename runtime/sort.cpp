@@ -123,9 +123,6 @@ bool ordered_by(const Coordinates& coordinates, std::span<const std::uint32_t> m
   return ordered.load();
 }
 
-namespace {
-
-/// The leading modes that must be sorted by: the rest is already in order within equal values of these.
 std::span<const std::uint32_t> needed_keys(std::span<const std::uint32_t> modes,
                                            std::span<const std::uint32_t> already) {
   for (std::size_t k = 0; k < modes.size(); ++k) {
@@ -140,8 +137,6 @@ std::span<const std::uint32_t> needed_keys(std::span<const std::uint32_t> modes,
   }
   return modes;
 }
-
-}  // namespace
 
 Expected<Buffer> sorted_permutation(const Coordinates& coordinates, std::span<const std::uint32_t> modes,
                                     std::span<const std::uint32_t> already, const Resources& resources) {

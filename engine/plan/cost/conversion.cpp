@@ -41,12 +41,19 @@ double conversion_ns(const OperandFacts& operand, const Machine& machine) {
 }
 
 double conversion_ns(const Format& from, double from_places, const Format& to, double to_places, const Machine& machine) {
-  constexpr double share_of_place = 0.25;  // read or written in the order of the rows, beside an entry that is sorted
+  // Beside an entry that is sorted:
+  constexpr double share_of_place = 0.25;    // read or written in the order of the rows
+  constexpr double share_of_listing = 0.35;  // a place of a layout, and its coordinates of modes
+  constexpr double share_of_counting = 0.4;  // an entry that is stored where it belongs
   const double places = from_places + to_places;
   if (from.all_dense() && to.all_dense()) return places * share_of_conversion * machine.convert_entry;
   if (!from.layout && !to.layout) return from_places * machine.convert_entry;
   const Rearranging how = rearranging(from, to);
   if (how == Rearranging::sorts_places) return places * machine.convert_entry;
+  if (how == Rearranging::counts) {
+    const double listed = from.layout ? from_places * share_of_listing : 0;
+    return (listed + std::min(from_places, to_places) * share_of_counting) * machine.convert_entry;
+  }
   const double sorted = how == Rearranging::merges ? 0 : std::min(from_places, to_places);
   return (places * share_of_place + sorted) * machine.convert_entry;
 }

@@ -83,7 +83,7 @@ TEST_CASE("random matrices in random blocks, array for array as sorted") {
     format.scalar = random() % 2 != 0 ? Scalar::f64 : Scalar::f32;
     if (random() % 4 == 0) format.levels[1].crd_bits = 64;
     if (random() % 4 == 0) format.levels[1].pos_bits = 64;
-    const auto wanted = build_with_layout(coordinates(list, scalar), format, with, "T");
+    const auto wanted = build_with_layout(coordinates(list, scalar), false, format, with, "T");
     REQUIRE(wanted);
     const auto merged = build(coordinates(list, scalar), format, with, "T");
     REQUIRE(merged);
@@ -114,7 +114,7 @@ TEST_CASE("rows in many chunks") {
   }
   for (const std::string_view text : {"bcsr(2,3)", "bcsr(3,1)", "(i,j) -> (i:d, j/4:s, j%4:d)"}) {
     const Format format = *parse_format(text);
-    const auto wanted = build_with_layout(coordinates(list), format, resources(1), "T");
+    const auto wanted = build_with_layout(coordinates(list), false, format, resources(1), "T");
     const auto merged = build(coordinates(list), format, resources(4), "T");
     REQUIRE(wanted);
     REQUIRE(merged);
