@@ -7,6 +7,18 @@
 #include "runtime/level_traits.h"
 
 namespace weft {
+namespace {
+
+/// A choice without a branch: whether the middle of what is left lies above is as likely as not, so that a branch goes wrong in every
+/// other step, and nothing behind it is begun before.
+llvm::Value* chosen(Emitter& emit, llvm::Value* condition, llvm::Value* one, llvm::Value* other) {
+  llvm::Value* value = emit.ir().CreateSelect(condition, one, other);
+  if (auto* select = llvm::dyn_cast<llvm::SelectInst>(value))
+    select->setMetadata(llvm::LLVMContext::MD_unpredictable, llvm::MDNode::get(select->getContext(), {}));
+  return value;
+}
+
+}  // namespace
 
 llvm::Value* lower_bound(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
                          llvm::Value* coordinate) {
@@ -21,8 +33,8 @@ llvm::Value* lower_bound(Emitter& emit, const StorageCode& storage, std::uint32_
                         below(emit, emit.widen(coordinate_at(emit, storage, level, middle)), coordinate);
                     llvm::Value* behind = emit.add(middle, emit.constant(1));
                     llvm::Value* rest = emit.sub(emit.sub(emit.get(count), half), emit.constant(1));
-                    emit.set(low, ir.CreateSelect(smaller, behind, emit.get(low)));
-                    emit.set(count, ir.CreateSelect(smaller, rest, half));
+                    emit.set(low, chosen(emit, smaller, behind, emit.get(low)));
+                    emit.set(count, chosen(emit, smaller, rest, half));
                   });
   return emit.get(low);
 }
@@ -34,30 +46,51 @@ llvm::Value* lower_bound_called(Emitter& emit, const StorageCode& storage, std::
                    {storage.levels[level].crd, range.begin, range.end, coordinate});
 }
 
-llvm::Value* gallop(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
-                    llvm::Value* coordinate) {
-  const Slot low = emit.slot(range.begin);
-  const Slot probe = emit.slot(range.begin);
-  const Slot step = emit.slot(emit.constant(1));
-  const Slot searching = emit.slot(emit.ir().getTrue());
-  llvm::IRBuilder<>& ir = emit.ir();
-  emit.while_loop([&] { return ir.CreateAnd(emit.get(searching), below(emit, emit.get(probe), range.end)); },
-                  [&] {
-                    llvm::Value* smaller =
-                        below(emit, emit.widen(coordinate_at(emit, storage, level, emit.get(probe))), coordinate);
-                    emit.set(searching, smaller);
-                    emit.if_then(smaller, [&] {
-                      emit.set(low, emit.add(emit.get(probe), emit.constant(1)));
-                      emit.set(probe, emit.add(emit.get(probe), emit.get(step)));
-                      emit.set(step, ir.CreateShl(emit.get(step), 1));
-                    });
-                  });
-  return lower_bound(emit, storage, level, {emit.get(low), emit.minimum(emit.get(probe), range.end)}, coordinate);
-}
-
 namespace {
 
-constexpr std::uint64_t vectors_compared = 8;  // of a run, one after the other
+constexpr std::uint64_t vectors_compared = 8;  // one after the other, before the rest is bisected
+
+/// Several coordinates side by side, compared with one.
+class ComparedCoordinates {
+ public:
+  ComparedCoordinates(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm::Value* end, llvm::Value* coordinate)
+      : emit_(emit), storage_(storage), level_(level), end_(end) {
+    llvm::IRBuilder<>& ir = emit.ir();
+    const unsigned bits = storage.level(level).crd_bits;
+    lanes_ = lanes_of(emit, storage, level);
+    type_ = ir.getIntNTy(bits);
+    for (unsigned lane = 0; lane < lanes_; ++lane) numbers_.push_back(llvm::ConstantInt::get(type_, lane));
+    wanted_ = ir.CreateVectorSplat(lanes_, coordinate);
+  }
+
+  static bool serves(const Emitter& emit, const StorageCode& storage) {
+    return emit.vector_bits() >= 256 && !emit.checked() && !storage.table;
+  }
+  static unsigned lanes_of(const Emitter& emit, const StorageCode& storage, std::uint32_t level) {
+    return emit.vector_bits() / storage.level(level).crd_bits;
+  }
+
+  /// Bit n: whether the coordinate at place + n is the wanted one; those from the end on are not.
+  llvm::Value* equal(llvm::Value* place) const {
+    llvm::IRBuilder<>& ir = emit_.ir();
+    llvm::Value* left = ir.CreateTrunc(emit_.minimum(emit_.sub(end_, place), emit_.constant(lanes_)), type_);
+    llvm::Value* there = ir.CreateICmpULT(llvm::ConstantVector::get(numbers_), ir.CreateVectorSplat(lanes_, left));
+    llvm::Value* address = emit_.address(type_, storage_.levels[level_].crd, place);
+    const llvm::Align aligned(storage_.level(level_).crd_bits / 8);
+    llvm::Value* read = ir.CreateMaskedLoad(wanted_->getType(), address, aligned, there, llvm::Constant::getNullValue(wanted_->getType()));
+    return ir.CreateBitCast(ir.CreateAnd(there, ir.CreateICmpEQ(read, wanted_)), ir.getIntNTy(lanes_));
+  }
+
+ private:
+  Emitter& emit_;
+  const StorageCode& storage_;
+  std::uint32_t level_;
+  llvm::Value* end_;
+  unsigned lanes_ = 0;
+  llvm::Type* type_ = nullptr;
+  std::vector<llvm::Constant*> numbers_;
+  llvm::Value* wanted_ = nullptr;
+};
 
 /// A vector of coordinates at a time: how many of its first ones are equal is a count of bits. Compared one by one, entries of
 /// short runs each ask for a branch that the processor cannot foresee. Whether there is a second entry is asked first: the run after
@@ -67,15 +100,9 @@ constexpr std::uint64_t vectors_compared = 8;  // of a run, one after the other
 llvm::Value* run_end_by_vectors(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm::Value* position,
                                 llvm::Value* end) {
   llvm::IRBuilder<>& ir = emit.ir();
-  const unsigned bits = storage.level(level).crd_bits;
-  const unsigned lanes = emit.vector_bits() / bits;
-  llvm::Type* type = ir.getIntNTy(bits);
-  llvm::Type* several = llvm::FixedVectorType::get(type, lanes);
-  std::vector<llvm::Constant*> numbers;
-  for (unsigned lane = 0; lane < lanes; ++lane) numbers.push_back(llvm::ConstantInt::get(type, lane));
+  const unsigned lanes = ComparedCoordinates::lanes_of(emit, storage, level);
   llvm::Value* coordinate = coordinate_at(emit, storage, level, position);
-  llvm::Value* wanted = ir.CreateVectorSplat(lanes, coordinate);
-  llvm::Value* other = ir.CreateNot(wanted);
+  const ComparedCoordinates compared(emit, storage, level, end, coordinate);
   const Slot last = emit.slot(emit.add(position, emit.constant(1)));
   const Slot same = emit.slot(ir.getFalse());
   emit.if_then(below(emit, emit.get(last), end), [&] {
@@ -85,12 +112,8 @@ llvm::Value* run_end_by_vectors(Emitter& emit, const StorageCode& storage, std::
   emit.while_loop([&] { return ir.CreateAnd(emit.get(same), below(emit, emit.get(last), far)); },
                   [&] {
                     llvm::Value* place = emit.get(last);
-                    llvm::Value* left = ir.CreateTrunc(emit.minimum(emit.sub(end, place), emit.constant(lanes)), type);
-                    llvm::Value* there = ir.CreateICmpULT(llvm::ConstantVector::get(numbers), ir.CreateVectorSplat(lanes, left));
-                    llvm::Value* address = emit.address(type, storage.levels[level].crd, place);
-                    llvm::Value* found = ir.CreateMaskedLoad(several, address, llvm::Align(bits / 8), there, other);
-                    llvm::Value* differ = ir.CreateBitCast(ir.CreateICmpNE(found, wanted), ir.getIntNTy(lanes));
                     // One bit more: where all lanes are equal, their number.
+                    llvm::Value* differ = ir.CreateNot(compared.equal(place));
                     llvm::Value* ends = ir.CreateOr(emit.widen(differ), emit.constant(std::uint64_t{1} << lanes));
                     llvm::Value* equal = ir.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, ends, ir.getTrue());
                     emit.set(last, emit.add(place, equal));
@@ -107,7 +130,7 @@ llvm::Value* run_end_by_vectors(Emitter& emit, const StorageCode& storage, std::
 
 llvm::Value* run_end(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm::Value* position,
                      llvm::Value* end) {
-  if (emit.vector_bits() >= 256 && !emit.checked() && !storage.table) return run_end_by_vectors(emit, storage, level, position, end);
+  if (ComparedCoordinates::serves(emit, storage)) return run_end_by_vectors(emit, storage, level, position, end);
   llvm::Value* coordinate = coordinate_at(emit, storage, level, position);
   const Slot last = emit.slot(emit.add(position, emit.constant(1)));
   const Slot same = emit.slot(emit.ir().getTrue());
@@ -129,6 +152,72 @@ Cursor sorted_entry(Emitter& emit, const StorageCode& storage, const Cursor& par
 
 namespace {
 
+/// By doubling steps from range.begin, then by bisection.
+llvm::Value* gallop(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
+                    llvm::Value* coordinate) {
+  const Slot low = emit.slot(range.begin);
+  const Slot probe = emit.slot(range.begin);
+  const Slot step = emit.slot(emit.constant(1));
+  const Slot searching = emit.slot(emit.ir().getTrue());
+  llvm::IRBuilder<>& ir = emit.ir();
+  emit.while_loop([&] { return ir.CreateAnd(emit.get(searching), below(emit, emit.get(probe), range.end)); },
+                  [&] {
+                    llvm::Value* smaller =
+                        below(emit, emit.widen(coordinate_at(emit, storage, level, emit.get(probe))), coordinate);
+                    emit.set(searching, smaller);
+                    emit.if_then(smaller, [&] {
+                      emit.set(low, emit.add(emit.get(probe), emit.constant(1)));
+                      emit.set(probe, emit.add(emit.get(probe), emit.get(step)));
+                      emit.set(step, ir.CreateShl(emit.get(step), 1));
+                    });
+                  });
+  return lower_bound(emit, storage, level, {emit.get(low), emit.minimum(emit.get(probe), range.end)}, coordinate);
+}
+
+/// The entry with a coordinate among those of one vector from a place on.
+void take_among(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* end, llvm::Value* block, llvm::Value* coordinate,
+                LevelKindCode::Found then) {
+  llvm::IRBuilder<>& ir = emit.ir();
+  const unsigned bits = storage.level(cursor.bound).crd_bits;
+  const ComparedCoordinates compared(emit, storage, cursor.bound, end, ir.CreateZExtOrTrunc(coordinate, ir.getIntNTy(bits)));
+  llvm::Value* found = emit.widen(compared.equal(block));
+  const auto take = [&] {
+    llvm::Value* position = emit.add(block, ir.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, found, ir.getTrue()));
+    then(sorted_entry(emit, storage, cursor, position, end));
+  };
+  emit.if_then(ir.CreateICmpNE(found, emit.constant(0)), [&] {
+    // A sum of indices may be out of range, and equal to a coordinate in the bits that are stored.
+    if (bits == 64) take();
+    else emit.if_then(ir.CreateICmpULE(coordinate, emit.constant((std::uint64_t{1} << bits) - 1)), take);
+  });
+}
+
+/// A vector of coordinates at a time from the finger on: the block that ends at or above the wanted one is found by a branch that goes
+/// wrong once in a block, not once for each coordinate, and the entry in it by a comparison with all. More than a few blocks away
+/// the rest is bisected. Of two matrices with ten entries in each of 20,000 rows: 10 ns a coordinate by doubling steps, 2.9 so.
+void gallop_by_vectors(Emitter& emit, const StorageCode& storage, const Cursor& cursor, const Range& range, llvm::Value* coordinate,
+                       const Slot& finger, LevelKindCode::Found then) {
+  const std::uint32_t level = cursor.bound;
+  llvm::IRBuilder<>& ir = emit.ir();
+  const unsigned lanes = ComparedCoordinates::lanes_of(emit, storage, level);
+  llvm::Value* far = emit.add(range.begin, emit.constant(vectors_compared * lanes));
+  const Slot smaller = emit.slot(ir.getFalse());
+  emit.while_loop(
+      [&] {
+        llvm::Value* last = emit.add(emit.get(finger), emit.constant(lanes - 1));
+        emit.set(smaller, ir.getFalse());
+        emit.if_then(below(emit, last, range.end), [&] {
+          emit.set(smaller, below(emit, emit.widen(coordinate_at(emit, storage, level, last)), coordinate));
+        });
+        return ir.CreateAnd(emit.get(smaller), below(emit, emit.get(finger), far));
+      },
+      [&] { emit.set(finger, emit.add(emit.get(finger), emit.constant(lanes))); });
+  emit.if_then(emit.get(smaller), [&] {
+    emit.set(finger, lower_bound_called(emit, storage, level, {emit.get(finger), range.end}, coordinate));
+  });
+  take_among(emit, storage, cursor, range.end, emit.get(finger), coordinate, then);
+}
+
 /// In a short fiber: the last entry not above, of all of them, without a loop.
 void locate_among_few(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
                       llvm::Value* coordinate, LevelKindCode::Found then) {
@@ -143,8 +232,8 @@ void locate_among_few(Emitter& emit, const StorageCode& storage, std::uint32_t l
       if (last) next = emit.minimum(next, last);
       llvm::Value* further = emit.widen(coordinate_at(emit, storage, level, next));
       llvm::Value* not_above = ir.CreateICmpULE(further, coordinate);
-      low = ir.CreateSelect(not_above, next, low);
-      stored = ir.CreateSelect(not_above, further, stored);
+      low = chosen(emit, not_above, next, low);
+      stored = chosen(emit, not_above, further, stored);
     }
     emit.if_then(ir.CreateICmpEQ(stored, coordinate), [&] { then({level + 1, low, nullptr}); });
   };
@@ -154,23 +243,38 @@ void locate_among_few(Emitter& emit, const StorageCode& storage, std::uint32_t l
     emit.if_then(below(emit, range.begin, range.end), search);
 }
 
-/// Coordinates are unique: bisects for the last one not above, so that a fiber of one entry costs one comparison.
-void locate_unique(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range, llvm::Value* coordinate,
+/// Halves of a fiber until so many are left, among which is the last entry that is not above, if there is one.
+llvm::Value* last_not_above(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range, llvm::Value* coordinate,
+                            std::uint64_t left) {
+  llvm::IRBuilder<>& ir = emit.ir();
+  const Slot low = emit.slot(range.begin);
+  const Slot count = emit.slot(emit.sub(range.end, range.begin));
+  emit.while_loop([&] { return ir.CreateICmpUGT(emit.get(count), emit.constant(left)); },
+                  [&] {
+                    llvm::Value* half = ir.CreateLShr(emit.get(count), 1);
+                    llvm::Value* middle = emit.add(emit.get(low), half);
+                    llvm::Value* stored = emit.widen(coordinate_at(emit, storage, level, middle));
+                    emit.set(low, chosen(emit, ir.CreateICmpULE(stored, coordinate), middle, emit.get(low)));
+                    emit.set(count, emit.sub(emit.get(count), half));
+                  });
+  return emit.get(low);
+}
+
+/// Coordinates are unique: bisects for the last one not above, so that a fiber of one entry costs one comparison; or for a vector of
+/// them, compared with all at once.
+void locate_unique(Emitter& emit, const StorageCode& storage, const Cursor& cursor, const Range& range, llvm::Value* coordinate,
                    LevelKindCode::Found then) {
+  const std::uint32_t level = cursor.bound;
+  if (ComparedCoordinates::serves(emit, storage)) {
+    const unsigned lanes = ComparedCoordinates::lanes_of(emit, storage, level);
+    llvm::Value* block = last_not_above(emit, storage, level, range, coordinate, lanes);
+    take_among(emit, storage, cursor, range.end, block, coordinate, then);
+    return;
+  }
   emit.if_then(below(emit, range.begin, range.end), [&] {
-    llvm::IRBuilder<>& ir = emit.ir();
-    const Slot low = emit.slot(range.begin);
-    const Slot count = emit.slot(emit.sub(range.end, range.begin));
-    emit.while_loop([&] { return ir.CreateICmpUGT(emit.get(count), emit.constant(1)); },
-                    [&] {
-                      llvm::Value* half = ir.CreateLShr(emit.get(count), 1);
-                      llvm::Value* middle = emit.add(emit.get(low), half);
-                      llvm::Value* stored = emit.widen(coordinate_at(emit, storage, level, middle));
-                      emit.set(low, ir.CreateSelect(ir.CreateICmpULE(stored, coordinate), middle, emit.get(low)));
-                      emit.set(count, emit.sub(emit.get(count), half));
-                    });
-    llvm::Value* found = emit.widen(coordinate_at(emit, storage, level, emit.get(low)));
-    emit.if_then(ir.CreateICmpEQ(found, coordinate), [&] { then({level + 1, emit.get(low), nullptr}); });
+    llvm::Value* low = last_not_above(emit, storage, level, range, coordinate, 1);
+    llvm::Value* found = emit.widen(coordinate_at(emit, storage, level, low));
+    emit.if_then(emit.ir().CreateICmpEQ(found, coordinate), [&] { then({level + 1, low, nullptr}); });
   });
 }
 
@@ -223,7 +327,11 @@ void locate_sorted(Emitter& emit, const StorageCode& storage, const Cursor& curs
     return;
   }
   if (!finger && !runs) {
-    locate_unique(emit, storage, level, range, coordinate, then);
+    locate_unique(emit, storage, cursor, range, coordinate, then);
+    return;
+  }
+  if (finger && ComparedCoordinates::serves(emit, storage)) {
+    gallop_by_vectors(emit, storage, cursor, range, coordinate, *finger, then);
     return;
   }
   llvm::Value* position =

@@ -13,10 +13,6 @@ llvm::Value* lower_bound(Emitter& emit, const StorageCode& storage, std::uint32_
 llvm::Value* lower_bound_called(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
                                 llvm::Value* coordinate);
 
-/// The same by doubling steps from range.begin: cheap where the answer is near.
-llvm::Value* gallop(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
-                    llvm::Value* coordinate);
-
 /// The end of the run of entries equal to the one at `position`.
 llvm::Value* run_end(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm::Value* position,
                      llvm::Value* end);

@@ -25,11 +25,11 @@ struct Machine {
 
   double range_step = 0.33;       // a loop over a whole extent
   double drive_step = 0.26;       // a loop over one fiber
-  double merge_step = 2.8;        // two fingers: one comparison, one mispredicted branch in a few
-  double search_base = 2.0;       // binary search of a fiber, and per halving
-  double search_halving = 0.96;
-  double gallop_base = 2.4;       // from where the last search ended, and per doubling
-  double gallop_doubling = 1.8;
+  double merge_step = 2.4;        // two fingers: one comparison, one mispredicted branch in a few
+  double search_base = 0.6;       // binary search of a fiber, and per halving
+  double search_halving = 0.6;
+  double gallop_base = 1.0;       // from where the last search ended, and per doubling
+  double gallop_doubling = 1.6;
   double table_lookup = 0.63;     // a dense level of a sparse tensor
   double loop_entry = 0.8;        // setting up an inner loop
   double fiber_entry = 0.3;       // finding where a fiber begins and ends

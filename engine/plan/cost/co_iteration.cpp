@@ -50,7 +50,7 @@ double gaps_ns(const Machine& machine, LevelKind kind, double length, double ext
 
 double probe_ns(const Machine& machine, LevelKind kind, double density) {
   constexpr double slot_ns = 6;  // the first slot may be another key's: a branch mispredict
-  constexpr double bit_ns = 2.2;  // SpMV with x as a bitmap of 1 % takes twice as long as with x dense, of which 1.9 ns are predicted
+  constexpr double bit_ns = 0.8;  // SpMV of 20 entries a row with x as a bitmap of 1 % takes 0.5 ns an entry, as with x dense
   constexpr double workspace_ns = 1.5;
   switch (kind) {
     case LevelKind::hashed: return slot_ns;

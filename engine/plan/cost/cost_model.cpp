@@ -277,6 +277,17 @@ double CostModel::entering_ns(const Advance& all, bool root) const {
   return ns;
 }
 
+// Whether a coordinate that is looked up is there, or two fingers meet, is a branch that is guessed wrong as often as the rarer case
+// comes. Masked A * A of a web graph, 13 million searches of which 0.38 find something: 56 ms, 39 without this.
+double CostModel::finding_ns(const Advance& all) const {
+  const std::vector<Participant>& participants = models_->pricing().participants;
+  const auto missed = [](double tried, double found) { return std::max(0.0, std::min(found, tried - found)); };
+  double branches = all.late_ns > 0 ? missed(all.met, all.iterations) : 0;
+  const bool tables = std::ranges::any_of(participants, [](const Participant& each) { return each.table != Table::none; });
+  if (participants.size() > 1 && !tables) branches += missed(std::ranges::min(participants, {}, &Participant::length).length, all.met);
+  return options_.machine.branch_miss * branches;
+}
+
 double CostModel::fiber_sum(IndexId index, StatementRange range, bool vector, const Advance& all) const {
   auto& [loops, participants, participant_filters] = models_->pricing();
   if (vector || range.first != range.last || !loops.front()->innermost || participants.size() != 1) return 1;
@@ -358,7 +369,7 @@ LoopPrice CostModel::priced(Outside outside, IndexId index, StatementRange range
   }
   // Neighbours in a dense level lie side by side: a vector is found as a whole.
   const double lookups = written_out ? 0 : vector ? std::min(1.0, all.met) : all.met;
-  ns += all.met * all.late_ns + lookups * all.tables * machine.table_lookup;
+  ns += all.met * all.late_ns + lookups * all.tables * machine.table_lookup + finding_ns(all);
   if (details != nullptr) {
     details->decision.vector = vector;
     details->steps = steps + (all.late_ns > 0 ? all.met : 0);

@@ -237,6 +237,7 @@ class CostModel {
   // The terms of a loop's price. The loops of the statements and the accesses that meet in them are in models_->pricing().
   Advance advance(Outside outside, IndexId index, StatementRange range, JoinSet others) const;
   void correct_by_joins(Advance& all, IndexId index) const;
+  double finding_ns(const Advance& all) const;
   double entering_ns(const Advance& all, bool root) const;
   // What sums one fiber into a register, in its innermost loop, takes this share of its steps, gathers and arithmetic; others all of it.
   double fiber_sum(IndexId index, StatementRange range, bool vector, const Advance& all) const;

@@ -152,7 +152,10 @@ TEST_CASE("a short fiber drives and a long one is looked up, equal ones are merg
   CHECK(given.ns == searched.ns);
   CHECK(given.steps == searched.steps);
 
-  const Made even(problem("A:ij:ss:400 B:ij:ss:400 C:ij:ss:400 -> ", {{'i', 10}, {'j', 40}}), flat_tree(3));
+  // Where a lookup takes more than a few steps of two fingers.
+  OwnedProblem slow = problem("A:ij:ss:400 B:ij:ss:400 C:ij:ss:400 -> ", {{'i', 10}, {'j', 40}});
+  slow.options.machine.search_base = slow.options.machine.gallop_base = 4 * slow.options.machine.merge_step;
+  const Made even(slow, flat_tree(3));
   CHECK(even.model().loop(1, 1, first_only).decision.parts.empty());
 }
 

@@ -107,7 +107,7 @@ TEST_CASE("within a memory limit the solver finds the cheapest sparse product, o
   std::size_t open = 0;
   std::size_t decided = 0;
   std::size_t asked = 0;
-  std::uint64_t refused = 0;
+  std::size_t refused = 0;
   std::size_t wrong = 0;
   for (const unsigned seed : seeds(16)) {
     if (!test::is_drawn(seed / 2, 2)) continue;
@@ -128,7 +128,7 @@ TEST_CASE("within a memory limit the solver finds the cheapest sparse product, o
       // Layouts on the way to a sparse result that are priced before they are known are refused for their time.
       const bool as_priced = std::ranges::all_of(choice.alternatives, stores_as_priced, &Alternative::contractions);
       asked += as_priced ? 1 : 0;
-      refused += as_priced ? proof.refused : 0;
+      refused += as_priced && proof.refused > 0 ? 1 : 0;
       REQUIRE(proof.cheaper.empty() == std::isinf(expected.ns));
       if (proof.cheaper.empty()) {
         CHECK(proof.exhausted);
@@ -159,7 +159,7 @@ TEST_CASE("within a memory limit the solver finds the cheapest sparse product, o
   CHECK(open <= bound / 20);
   CHECK(decided >= bound / 3);
   CHECK(asked >= scaled(10));
-  CHECK(refused <= asked / 4);  // what is encoded is not far below what is judged
+  CHECK(refused <= asked / 8);  // what is encoded is not far below what is judged
   CHECK(wrong == 0);
   CHECK(impossible >= scaled(4));
   CHECK(drained >= scaled(2));
