@@ -175,8 +175,8 @@ llvm::Value* gallop(Emitter& emit, const StorageCode& storage, std::uint32_t lev
 }
 
 /// The entry with a coordinate among those of one vector from a place on.
-void take_among(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* end, llvm::Value* block, llvm::Value* coordinate,
-                LevelKindCode::Found then) {
+void take_among(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* end, llvm::Value* block,
+                llvm::Value* coordinate, LevelKindCode::Found then) {
   llvm::IRBuilder<>& ir = emit.ir();
   const unsigned bits = storage.level(cursor.bound).crd_bits;
   const ComparedCoordinates compared(emit, storage, cursor.bound, end, ir.CreateZExtOrTrunc(coordinate, ir.getIntNTy(bits)));

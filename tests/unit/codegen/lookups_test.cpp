@@ -106,7 +106,8 @@ TEST_CASE("sums out of range are no coordinates of fewer bits") {
   values.inputs["B"][{4294967295}] = 7;
   for (const char* algorithm : {"gallop", "search"}) {
     const std::string text = fmt::format(
-        "program sums\n  index  i, j, d = 1073741824*i + j - 1 below 4294967296\n  input  A : f64 {{dense, compressed<32,32>}}   access A[i,j]\n"
+        "program sums\n  index  i, j, d = 1073741824*i + j - 1 below 4294967296\n"
+        "  input  A : f64 {{dense, compressed<32,32>}}   access A[i,j]\n"
         "  input  B : f64 {{compressed<32,32>}}   access B[d]\n  output s : f64 {{}}   access s[]\n"
         "  for i: locate A\n    for j: drive A, locate B({})\n      s += A * B\n",
         algorithm);
