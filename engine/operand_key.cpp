@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "engine/plan/estimate/quantise.h"
+#include "engine/plan/estimate/skew.h"
 #include "engine/specialize.h"
 #include "runtime/scalar_traits.h"
 #include "runtime/tensor_facts.h"
@@ -44,6 +45,11 @@ std::array<std::uint64_t, 2> pattern_figures(const Tensor& tensor, const Resourc
   append(text, rounded.nnz());
   append(text, quantised(static_cast<double>(tensor.bytes())));
   for (const ModeSet set : quantised_sets(tensor.format())) append(text, rounded.distinct(set));
+  for (std::size_t mode = 0; mode < tensor.order(); ++mode) {
+    for (std::size_t other = 0; other < tensor.order(); ++other) {
+      if (const double heavy = mode == other ? 0 : distinct_in_heavy_slices(counted, mode, other); heavy > 0) append(text, heavy);
+    }
+  }
   for (const bool full : full_levels(counted, tensor.format(), tensor.extents())) text += full ? 'f' : ' ';
   for (const LoweringFacts::Fiber& fiber : short_fibers(tensor, resources.threads)) {
     append(text, fiber.maximum);

@@ -22,16 +22,6 @@ namespace weft {
 
 namespace {
 
-/// The levels 0 … last as a tensor without values; its leaves are the positions of `last`.
-Tensor cut_below(const Tensor& tensor, std::size_t last) {
-  TensorArrays cut = tensor.arrays();
-  cut.values = {};
-  cut.format.levels.resize(last + 1);
-  cut.format.mode_order.resize(last + 1);
-  cut.levels.resize(last + 1);
-  return made(std::move(cut));
-}
-
 /// Walks the positions of the last level of a cut tensor and knows the coordinates above.
 class Walk {
  public:

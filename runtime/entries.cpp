@@ -11,8 +11,18 @@
 #include "runtime/layout_entries.h"
 #include "runtime/level_traits.h"
 #include "runtime/scalar_traits.h"
+#include "runtime/tensor_facts.h"
 
 namespace weft {
+
+Tensor cut_below(const Tensor& tensor, std::size_t last) {
+  TensorArrays cut = tensor.arrays();
+  cut.values = {};
+  cut.format.levels.resize(last + 1);
+  cut.format.mode_order.resize(last + 1);
+  cut.levels.resize(last + 1);
+  return made(std::move(cut));
+}
 
 Leaves::Leaves(const Tensor& tensor) : steps_(tensor.format().order()) {
   for (std::size_t l = 0; l < steps_.size(); ++l) {

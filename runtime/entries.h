@@ -10,6 +10,9 @@
 
 namespace weft {
 
+/// The levels 0 … last as a tensor without values; its leaves are the positions of `last`.
+Tensor cut_below(const Tensor& tensor, std::size_t last);
+
 /// The stored entries below a position are contiguous leaves. Reads only arrays; the tensor must outlive it.
 class Leaves {
  public:

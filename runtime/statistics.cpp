@@ -18,6 +18,7 @@
 #include "runtime/gaps.h"
 #include "runtime/level_traits.h"
 #include "runtime/scalar_traits.h"
+#include "runtime/slices.h"
 #include "runtime/tensor_facts.h"
 
 namespace weft {
@@ -90,6 +91,7 @@ struct Statistics::State {
   std::mutex mutex;
   std::map<ModeSet, double> known;  ///< by set of levels above the trailing dense ones
   std::vector<std::optional<FiberLengths>> fibers;
+  std::map<std::pair<std::size_t, std::size_t>, double> in_slices;  ///< by level of the slices and level that is counted
   std::atomic<bool> failed{false};  ///< something was asked that memory did not suffice for
 
   std::size_t core() const { return appended_levels(format.levels); }
@@ -117,6 +119,7 @@ std::shared_ptr<Statistics::State> Statistics::State::of_scalar(Scalar scalar) {
   other->threads = threads;
   other->known = known;
   other->fibers = fibers;
+  other->in_slices = in_slices;
   return other;
 }
 
@@ -372,6 +375,23 @@ FiberLengths Statistics::counted_fibers(std::size_t level) const {
   const double mean = parents > 0 ? distinct(above | ModeSet{1} << state_->format.mode_order[level]) / parents : 0;
   const double longest = std::min(std::ceil(mean), static_cast<double>(extent));
   return {.mean = mean, .maximum = static_cast<std::uint64_t>(std::min(longest, 0x1p63)), .spread = 0};
+}
+
+double Statistics::distinct_in_slices(std::size_t mode, std::size_t counted_mode) const {
+  return counted(0.0, [&] { return counted_in_slices(mode, counted_mode); });
+}
+
+double Statistics::counted_in_slices(std::size_t mode, std::size_t counted_mode) const {
+  if (!state_->tensor || state_->nnz <= 0) return 0;
+  const auto level_of = [&](std::size_t wanted) {
+    return static_cast<std::size_t>(std::ranges::find(state_->format.mode_order, wanted) - state_->format.mode_order.begin());
+  };
+  const std::pair levels(level_of(mode), level_of(counted_mode));
+  if (std::max(levels.first, levels.second) >= state_->core()) return 0;
+  const std::lock_guard lock(state_->mutex);
+  const auto known = state_->in_slices.find(levels);
+  if (known != state_->in_slices.end()) return known->second;
+  return state_->in_slices[levels] = weft::distinct_in_slices(*state_->tensor, levels.first, levels.second, state_->threads);
 }
 
 bool Statistics::finite() const {

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "engine/plan/cost/co_iteration.h"
+#include "engine/plan/estimate/skew.h"
 #include "engine/plan/schedule/binding.h"
 #include "runtime/level_traits.h"
 
@@ -97,7 +98,10 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ContractedTensor& 
   intermediate_ = tensor.role == TensorRole::intermediate;
   sparse_ = tensor.role == TensorRole::operand && tensor.sparse();
   const OperandFacts* facts = tensor.role == TensorRole::operand ? &facts_of(operands, tensor.tensor) : nullptr;
-  if (sparse_) statistics_ = &facts->statistics;
+  if (sparse_) {
+    statistics_ = &facts->statistics;
+    exact_ = &facts->exact();
+  }
   converted_ = converted_ || (facts != nullptr && facts->copied);
   if (estimated_) {
     sparse_ = true;
@@ -271,6 +275,15 @@ double AccessModel::fill(IndexSet indices) const {
   return combinations > 0 ? statistics_->distinct(modes) / combinations : 0;
 }
 
+double AccessModel::distinct_in_heavy_slices(IndexId slices, IndexId counted) const {
+  if (exact_ == nullptr || located_) return 0;
+  const auto mode_of = [&](IndexId index) {
+    return static_cast<std::size_t>(std::find(mode_index_.begin(), mode_index_.end(), index) - mode_index_.begin());
+  };
+  const std::size_t modes[] = {mode_of(slices), mode_of(counted)};
+  return std::max(modes[0], modes[1]) < mode_index_.size() ? weft::distinct_in_heavy_slices(*exact_, modes[0], modes[1]) : 0;
+}
+
 std::vector<LevelStep> AccessModel::steps(BoundState from, BoundState to) const {
   std::vector<LevelStep> found;
   for_each_step(from, to, [&](const LevelStep& step) { found.push_back(step); });
@@ -314,44 +327,51 @@ double AccessModel::unforeseen_ends(BoundState state) const {
   if (known >= 0) return known;
   ModeSet modes = follows_ ? state : 0;
   for (BoundState level = 0; !follows_ && level < state; ++level) modes |= ModeSet{1} << levels_[level].mode;
-  const double ends = converted_ ? ends_in_any_order(modes) : ends_in_levels(state, modes);
+  const double ends = converted_ ? below_in_any_order(modes).ends : below_in_levels(state, modes).ends;
   // Below a dense level some positions have no entries.
   const double reached = positions(state);
   return known = reached > 0 ? ends / reached : 0;
 }
 
-double AccessModel::ends_in_levels(std::size_t level, ModeSet modes) const {
-  double ends = 0;
+double AccessModel::steps_of_nest() const {
+  if (steps_ < 0) steps_ = converted_ ? below_in_any_order(0).steps : below_in_levels(0, 0).steps;
+  return steps_;
+}
+
+AccessModel::Below AccessModel::below_in_levels(std::size_t level, ModeSet modes) const {
+  Below all;
   for (double fibers = statistics_->distinct(modes); level < levels_.size(); ++level) {
     modes |= ModeSet{1} << levels_[level].mode;
     const double below = statistics_->distinct(modes);
-    if (is_sparse(levels_[level].kind) && fibers > 0 && (even_ >> level & 1) == 0) ends += fibers * unforeseen_end(below / fibers);
+    if (is_sparse(levels_[level].kind) && fibers > 0 && (even_ >> level & 1) == 0) all.ends += fibers * unforeseen_end(below / fibers);
     fibers = below;
+    all.steps += fibers;
   }
-  return ends;
+  return all;
 }
 
 // The order of levels that follow the loops is open where their cost is asked for, which may not depend on it: the mode that
 // makes the fewest fibers is taken to come first.
-double AccessModel::ends_in_any_order(ModeSet modes) const {
-  const ModeSet all = (ModeSet{1} << mode_index_.size()) - 1;
-  double ends = 0;
+AccessModel::Below AccessModel::below_in_any_order(ModeSet modes) const {
+  const ModeSet whole = (ModeSet{1} << mode_index_.size()) - 1;
+  Below all;
   double fibers = statistics_->distinct(modes);
-  while (modes != all && fibers > 0) {
-    ModeSet next = all;
+  while (modes != whole && fibers > 0) {
+    ModeSet next = whole;
     double fewest = std::numeric_limits<double>::infinity();
-    for (ModeSet left = all & ~modes; left != 0; left &= left - 1) {
+    for (ModeSet left = whole & ~modes; left != 0; left &= left - 1) {
       const ModeSet more = modes | (left & (~left + 1));
       const double below = statistics_->distinct(more);
       if (below >= fewest) continue;
       next = more;
       fewest = below;
     }
-    ends += fibers * unforeseen_end(fewest / fibers);
+    all.ends += fibers * unforeseen_end(fewest / fibers);
     modes = next;
     fibers = fewest;
+    all.steps += fibers;
   }
-  return ends;
+  return all;
 }
 
 std::uint32_t AccessModel::filtering_modes(BoundState state) const {

@@ -49,6 +49,9 @@ class AccessModel {
   /// Of the combinations of its indices among these, the share with entries of an operand, wherever its levels are bound.
   /// 1 for anything else.
   double fill(IndexSet indices) const;
+  /// Of an operand, distinct coordinates of an index among the entries that share the coordinate of another with an entry; 0 where means
+  /// tell enough (estimate/skew.h).
+  double distinct_in_heavy_slices(IndexId slices, IndexId counted) const;
   /// The levels bound between two states, in the order in which they are bound; the first one may drive.
   std::vector<LevelStep> steps(BoundState from, BoundState to) const;
   /// The same without storing them, for the innermost loop of the planner.
@@ -101,6 +104,8 @@ class AccessModel {
   std::size_t walked(BoundState state) const;
   /// Loop-exit mispredicts of the fibers below a position when its entries are gone over for the first time.
   double unforeseen_ends(BoundState state) const;
+  /// Fibers of all levels below the root, and entries: what nested loops go over.
+  double steps_of_nest() const;
   /// The modes, bit m mode m, whose coordinates the bound levels filter: none below dense levels alone.
   std::uint32_t filtering_modes(BoundState state) const;
 
@@ -116,9 +121,13 @@ class AccessModel {
     return sparse_ && level + 1 < levels_.size() && is_sparse(levels_[level].kind) && is_per_parent(levels_[level + 1].kind) &&
            (begins_chain(levels_[level].kind) || is_per_parent(levels_[level].kind));
   }
-  double ends_in_levels(std::size_t level, ModeSet modes) const;
+  struct Below {
+    double ends = 0;   // loop-exit mispredicts
+    double steps = 0;  // fibers and entries
+  };
+  Below below_in_levels(std::size_t level, ModeSet modes) const;
   std::uint32_t even_levels(const OperandFacts& facts) const;
-  double ends_in_any_order(ModeSet modes) const;
+  Below below_in_any_order(ModeSet modes) const;
   double positions_of(BoundState modes) const;
   bool is_dense(BoundState modes) const;
   double product_of_extents(BoundState modes) const;
@@ -127,6 +136,7 @@ class AccessModel {
 
   std::shared_ptr<const Statistics> estimated_;  // of sparse intermediates
   const Statistics* statistics_ = nullptr;       // of operands; outlives the model
+  const Statistics* exact_ = nullptr;            // not quantised
   struct StoredLevel {
     IndexId index = 0;
     std::uint32_t mode = 0;
@@ -145,6 +155,7 @@ class AccessModel {
   ShortRow<double, usual_order + 1> density_by_level_;
   mutable std::vector<double> positions_by_modes_;  // negative: not asked yet
   mutable std::vector<double> ends_;                // by state, likewise
+  mutable double steps_ = -1;                       // likewise
   IndexSet indices_ = 0;
   bool intermediate_ = false;
   bool sparse_ = false;

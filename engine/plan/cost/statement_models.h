@@ -142,6 +142,13 @@ class StatementModels {
     IndexSet filtered = 0;        // indices of sparse factors
     bool leaves_out = false;      // a factor: by its entries, or at sums of indices that are out of range for some coordinates
     ShortRow<IndexSet, usual_factors> returning;  // per factor, the loops over others' indices that come back to its rows
+    // Of those the loops over slices some of which are far heavier than the mean: distinct rows in the slice of an entry.
+    struct HeavySlices {
+      const AccessModel* access;
+      IndexId index;
+      double rows;
+    };
+    std::vector<HeavySlices> heavy_slices;
     IndexSet scattered = 0;       // of those the ones whose coordinates are listed, or stand above such: neighbours may be missing
     IndexSet met = 0;             // of several of them
     IndexSet chosen = 0;          // of the sparse operands of all statements, which may share its loops
@@ -290,7 +297,7 @@ class StatementModels {
   double spread(const AccessModel& access, IndexSet block) const;
   double touched(std::uint32_t statement, IndexSet bound, const Prefix& before, IndexSet more);
   std::size_t cache_level(const AccessModel& access, IndexSet block, double bytes, double all_bytes) const;
-  IndexSet returning(const Statement& statement, const AccessModel& access) const;
+  IndexSet returning(Statement& statement, const AccessModel& access) const;
   double occurring(std::uint32_t statement, const AccessModel& access, IndexSet bound) const;
   double occurring_bytes(std::uint32_t statement, const AccessModel& access, IndexSet bound, double bytes) const;
   std::size_t rows_from(std::uint32_t statement, const AccessModel& access, IndexSet bound, const Prefix& below) const;
@@ -305,6 +312,7 @@ class StatementModels {
   double walked_rows(std::uint32_t statement, const AccessModel& access, IndexSet inside, IndexId index, BoundState after) const;
   double unforeseen_ns(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index, const Prefix& outside,
                        const Prefix& inside);
+  double forgotten_ends(const AccessModel& access, BoundState state, double entered) const;
   double share_below(std::uint32_t statement, const AccessModel& access, IndexSet bound, IndexId index, const Prefix& inside,
                      BoundState after);
   double least_streamed(const Statement& statement, IndexSet bound, IndexId index, double iterations) const;

@@ -48,6 +48,10 @@ class Statistics {
   double nnz() const;
   double distinct(ModeSet modes) const;  ///< distinct(0) is 1 (0 if the tensor is empty)
   FiberLengths fibers(std::size_t level) const;
+  /// Distinct coordinates of mode `counted` among the entries that share the coordinate of `mode` with an entry, in
+  /// the mean over all entries: more than the distinct(mode, counted) / distinct(mode) of a slice where slices differ
+  /// in size. Sampled, of a tensor; 0 of given figures, and where one of the modes has a trailing dense level.
+  double distinct_in_slices(std::size_t mode, std::size_t counted) const;
   bool finite() const;  ///< no stored NaN or Inf; of a tensor: in its values as they are now, looked at when asked
   Statistics with_finite(bool finite) const;  ///< the same figures, of values said to be so: they are not looked at
   std::string text() const;
@@ -65,6 +69,7 @@ class Statistics {
                                         std::map<ModeSet, double>&& distinct, bool finite);
   FiberLengths counted_fibers(std::size_t level) const;
   double counted_distinct(ModeSet modes) const;
+  double counted_in_slices(std::size_t mode, std::size_t counted) const;
   std::string whole_text() const;
   template <class Value, class Count>
   Value counted(Value instead, Count&& count) const;

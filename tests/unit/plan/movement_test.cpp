@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "runtime/build.h"
 #include "unit/plan/modelled.h"
 
 namespace movement_test {
@@ -200,6 +201,30 @@ TEST_CASE("rows that a loop comes back to are fetched once where those that occu
   CHECK(made(2000).ns(0, "ik", 'j') == made(80'000).ns(0, "ik", 'j'));
 }
 
+TEST_CASE("rows that an entry's slice comes back to count, not those of a slice in the mean") {
+  // A[i,r] += T[i,k,j] * C[k,r] * B[j,r] of 80,000 j at two k each: all of them in one slice of i, or 400 in each of 200. B takes 41 MB.
+  constexpr std::uint64_t columns = 80'000;
+  const auto made = [&](bool heavy) {
+    Coordinates entries;
+    entries.extents = {200, 2, columns};
+    entries.count = 2 * columns;
+    entries.values = std::move(*Buffer::allocate(entries.count * 8, Memory{}, "values"));
+    for (double& value : entries.values.as<double>()) value = 1;
+    for (std::uint64_t mode = 0; mode < 3; ++mode) {
+      entries.crd.push_back(std::move(*Buffer::allocate(entries.count * 4, Memory{}, "coordinates")));
+      for (std::uint64_t n = 0; n < entries.count; ++n) {
+        const std::uint64_t tuple[] = {heavy ? 0 : n / 800, n % 2, n / 2};
+        entries.crd.back().as<std::uint32_t>()[n] = static_cast<std::uint32_t>(tuple[mode]);
+      }
+    }
+    OwnedProblem given = problem("T:ikj:sss:160000 C:kr B:jr -> ir", {{'i', 200}, {'k', 2}, {'j', columns}, {'r', 64}});
+    given.operands[0].statistics = Statistics(*build(std::move(entries), sparse_format(3), Resources(), "T"), Threads(1));
+    return Made(std::move(given), flat_tree(3));
+  };
+  // Fetched once for an i into a near cache, or from memory for every entry.
+  CHECK(2 * made(false).ns(0, "ik", 'j') < made(true).ns(0, "ik", 'j'));
+}
+
 TEST_CASE("a walk reads the rows of its runs for every entry, as far as these do not hide") {
   // What a walk over T takes more than nested loops, per run of some four entries or of one.
   const auto more = [](std::uint64_t rank, const std::string& entries) {
@@ -299,6 +324,21 @@ TEST_CASE("fibers that are gone over again and again end where the processor rem
   // With a inside, the entries of W at a j are entered once.
   CHECK(again.mispredicts(0, "", 'j') * 400 > 0);
   CHECK(again.mispredicts(0, "", 'j') * 400 + again.mispredicts(0, "j", 'a') * 4740 < others.mispredicts(0, "a", 'j') * 4740);
+}
+
+TEST_CASE("fibers of a run of few steps end where the run before had them end") {
+  const auto mispredicts = [](const std::string& entries, double calls) {
+    const std::map<char, std::uint64_t> extents{{'i', 10}, {'j', 1000}, {'k', 200}, {'r', 16}};
+    OwnedProblem given = problem("T:ijk:sss:" + entries + " B:jr C:kr -> ir", extents);
+    given.options.calls = calls;
+    return Made(std::move(given), flat_tree(3)).mispredicts(0, "i", 'j');
+  };
+  CHECK(mispredicts("6000", 1) > 0);
+  CHECK(mispredicts("6000", 1e9) == 0);
+  CHECK(mispredicts("6000", 4) == doctest::Approx(mispredicts("6000", 1) / 4));
+  CHECK(mispredicts("1000000", 1e9) == doctest::Approx(mispredicts("1000000", 1)));
+  CHECK(mispredicts("50000", 1e9) > 0);
+  CHECK(mispredicts("50000", 1e9) < mispredicts("50000", 1));
 }
 
 TEST_CASE("what meets other fibers ends differently each time") {
