@@ -1,6 +1,6 @@
 #include "engine/plan/estimate/skew.h"
 
-#include <cmath>
+#include "engine/plan/estimate/quantise.h"
 
 namespace weft {
 
@@ -10,8 +10,7 @@ double distinct_in_heavy_slices(const Statistics& exact, std::size_t mode, std::
   const auto set = [](std::size_t one) { return ModeSet{1} << one; };
   if (exact.nnz() < many_coordinates || exact.distinct(set(counted)) < many_coordinates) return 0;
   if (exact.nnz() < few_visits * exact.distinct(set(mode) | set(counted))) return 0;
-  const double found = exact.distinct_in_slices(mode, counted);
-  return found > 0 ? std::exp2(std::round(std::log2(found))) : 0;
+  return quantised(exact.distinct_in_slices(mode, counted));
 }
 
 }  // namespace weft
