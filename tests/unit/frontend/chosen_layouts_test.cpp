@@ -156,8 +156,9 @@ TEST_CASE("slots that are walked one by one are read through a plain copy where 
   CHECK(!says(once));
   CHECK(once.y == plain.y);
   CHECK(!says(evaluated(matrix, x, 1e6, false, {{"B", *parse_format("sell(16)")}})));
-  // Eight rows side by side are written out, and take no longer than rows one by one.
-  CHECK(!says(evaluated(*convert(matrix, *parse_format("sell(8)"), Resources(), "B"), x, 1e6, false)));
+  // Eight rows side by side are written out, and take no longer than rows one by one whose ends are not foreseen.
+  const Tensor larger = blocks(60'000, 3);
+  CHECK(!says(evaluated(*convert(larger, *parse_format("sell(8)"), Resources(), "B"), vector(60'000, 2), 1e6, false)));
 }
 
 TEST_CASE("a sparse vector is made dense where that is cheaper than to look it up") {
