@@ -26,8 +26,8 @@ struct Machine {
   double range_step = 0.33;       // a loop over a whole extent
   double drive_step = 0.26;       // a loop over one fiber
   double merge_step = 2.4;        // two fingers: one comparison, one mispredicted branch in a few
-  double search_base = 0.6;       // binary search of a fiber, and per halving
-  double search_halving = 0.6;
+  double search_base = 2.8;       // search of a short fiber, and per halving of a longer one
+  double search_halving = 2.5;
   double gallop_base = 1.0;       // from where the last search ended, and per doubling
   double gallop_doubling = 1.6;
   double table_lookup = 0.63;     // a dense level of a sparse tensor

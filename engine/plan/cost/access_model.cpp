@@ -327,51 +327,44 @@ double AccessModel::unforeseen_ends(BoundState state) const {
   if (known >= 0) return known;
   ModeSet modes = follows_ ? state : 0;
   for (BoundState level = 0; !follows_ && level < state; ++level) modes |= ModeSet{1} << levels_[level].mode;
-  const double ends = converted_ ? below_in_any_order(modes).ends : below_in_levels(state, modes).ends;
+  const double ends = converted_ ? ends_in_any_order(modes) : ends_in_levels(state, modes);
   // Below a dense level some positions have no entries.
   const double reached = positions(state);
   return known = reached > 0 ? ends / reached : 0;
 }
 
-double AccessModel::steps_of_nest() const {
-  if (steps_ < 0) steps_ = converted_ ? below_in_any_order(0).steps : below_in_levels(0, 0).steps;
-  return steps_;
-}
-
-AccessModel::Below AccessModel::below_in_levels(std::size_t level, ModeSet modes) const {
-  Below all;
+double AccessModel::ends_in_levels(std::size_t level, ModeSet modes) const {
+  double ends = 0;
   for (double fibers = statistics_->distinct(modes); level < levels_.size(); ++level) {
     modes |= ModeSet{1} << levels_[level].mode;
     const double below = statistics_->distinct(modes);
-    if (is_sparse(levels_[level].kind) && fibers > 0 && (even_ >> level & 1) == 0) all.ends += fibers * unforeseen_end(below / fibers);
+    if (is_sparse(levels_[level].kind) && fibers > 0 && (even_ >> level & 1) == 0) ends += fibers * unforeseen_end(below / fibers);
     fibers = below;
-    all.steps += fibers;
   }
-  return all;
+  return ends;
 }
 
 // The order of levels that follow the loops is open where their cost is asked for, which may not depend on it: the mode that
 // makes the fewest fibers is taken to come first.
-AccessModel::Below AccessModel::below_in_any_order(ModeSet modes) const {
-  const ModeSet whole = (ModeSet{1} << mode_index_.size()) - 1;
-  Below all;
+double AccessModel::ends_in_any_order(ModeSet modes) const {
+  const ModeSet all = (ModeSet{1} << mode_index_.size()) - 1;
+  double ends = 0;
   double fibers = statistics_->distinct(modes);
-  while (modes != whole && fibers > 0) {
-    ModeSet next = whole;
+  while (modes != all && fibers > 0) {
+    ModeSet next = all;
     double fewest = std::numeric_limits<double>::infinity();
-    for (ModeSet left = whole & ~modes; left != 0; left &= left - 1) {
+    for (ModeSet left = all & ~modes; left != 0; left &= left - 1) {
       const ModeSet more = modes | (left & (~left + 1));
       const double below = statistics_->distinct(more);
       if (below >= fewest) continue;
       next = more;
       fewest = below;
     }
-    all.ends += fibers * unforeseen_end(fewest / fibers);
+    ends += fibers * unforeseen_end(fewest / fibers);
     modes = next;
     fibers = fewest;
-    all.steps += fibers;
   }
-  return all;
+  return ends;
 }
 
 std::uint32_t AccessModel::filtering_modes(BoundState state) const {

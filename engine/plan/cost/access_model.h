@@ -104,8 +104,6 @@ class AccessModel {
   std::size_t walked(BoundState state) const;
   /// Loop-exit mispredicts of the fibers below a position when its entries are gone over for the first time.
   double unforeseen_ends(BoundState state) const;
-  /// Fibers of all levels below the root, and entries: what nested loops go over.
-  double steps_of_nest() const;
   /// The modes, bit m mode m, whose coordinates the bound levels filter: none below dense levels alone.
   std::uint32_t filtering_modes(BoundState state) const;
 
@@ -121,13 +119,9 @@ class AccessModel {
     return sparse_ && level + 1 < levels_.size() && is_sparse(levels_[level].kind) && is_per_parent(levels_[level + 1].kind) &&
            (begins_chain(levels_[level].kind) || is_per_parent(levels_[level].kind));
   }
-  struct Below {
-    double ends = 0;   // loop-exit mispredicts
-    double steps = 0;  // fibers and entries
-  };
-  Below below_in_levels(std::size_t level, ModeSet modes) const;
+  double ends_in_levels(std::size_t level, ModeSet modes) const;
   std::uint32_t even_levels(const OperandFacts& facts) const;
-  Below below_in_any_order(ModeSet modes) const;
+  double ends_in_any_order(ModeSet modes) const;
   double positions_of(BoundState modes) const;
   bool is_dense(BoundState modes) const;
   double product_of_extents(BoundState modes) const;
@@ -155,7 +149,6 @@ class AccessModel {
   ShortRow<double, usual_order + 1> density_by_level_;
   mutable std::vector<double> positions_by_modes_;  // negative: not asked yet
   mutable std::vector<double> ends_;                // by state, likewise
-  mutable double steps_ = -1;                       // likewise
   IndexSet indices_ = 0;
   bool intermediate_ = false;
   bool sparse_ = false;

@@ -22,15 +22,18 @@ double run_end_ns(double entries) {
   return found_ns + compared_ns * std::min(entries, searched_from) + (entries > searched_from ? search_ns : 0);
 }
 
+// Halves of the fiber until one vector of coordinates is left. Where nothing waits for the entry, searches overlap and a halving takes a
+// quarter of its price, as in SpMV with a sparse vector; in outer loops, where a run of loops waits for it, 5 ns.
 double search_ns(const Machine& machine, double length) {
-  return machine.search_base + machine.search_halving * std::log2(std::max(1.0, length));
+  constexpr double compared_at_once = 16;
+  return machine.search_base + machine.search_halving * std::log2(std::max(1.0, length / compared_at_once));
 }
 
 // Measured on one thread beside the same operand in compressed levels (bench/README.md). Slots are looked at a vector at a time; the
 // words of a bitmap cost a guess wherever an empty one follows another (Poisson lengths), twice: of the word and of the loop.
 double gaps_ns(const Machine& machine, LevelKind kind, double length, double extent, bool ordered) {
   constexpr double word_ns = 1.0;
-  constexpr double bit_ns = 0.8;
+  constexpr double bit_ns = 2.2;  // SpMV with x as a bitmap of 1 % takes twice as long as with x dense, of which 1.9 ns are predicted
   constexpr double slots_of_fiber_ns = 12;
   constexpr double slot_of_entry_ns = 0.7;
   constexpr double list_of_fiber_ns = 20;  // slots put in order
@@ -48,13 +51,13 @@ double gaps_ns(const Machine& machine, LevelKind kind, double length, double ext
   return slots_of_fiber_ns * entered + slot_of_entry_ns * length + (ordered ? sorting : 0);
 }
 
-double probe_ns(const Machine& machine, LevelKind kind, double density) {
+double probe_ns(LevelKind kind) {
   constexpr double slot_ns = 6;  // the first slot may be another key's: a branch mispredict
   constexpr double bit_ns = 0.8;  // SpMV of 20 entries a row with x as a bitmap of 1 % takes 0.5 ns an entry, as with x dense
   constexpr double workspace_ns = 1.5;
   switch (kind) {
     case LevelKind::hashed: return slot_ns;
-    case LevelKind::bitmap: return bit_ns + machine.branch_miss * std::min(density, 1 - density);
+    case LevelKind::bitmap: return bit_ns;
     case LevelKind::accumulator:
     case LevelKind::dense:
     case LevelKind::compressed:
@@ -67,8 +70,12 @@ double probe_ns(const Machine& machine, LevelKind kind, double density) {
 
 namespace {
 
+// Some vectors from where the last lookup ended; what is further away is searched for.
 double gallop_ns(const Machine& machine, double length, double lookups) {
-  return machine.gallop_base + machine.gallop_doubling * std::log2(1 + std::max(1.0, length / std::max(1.0, lookups)));
+  constexpr double near = 128;
+  const double ahead = std::max(1.0, length / std::max(1.0, lookups));
+  const double walked = machine.gallop_base + machine.gallop_doubling * std::log2(1 + std::min(ahead, near));
+  return ahead > near ? walked + search_ns(machine, length) : walked;
 }
 
 double look_up_ns(const Machine& machine, const Participant& participant, double lookups) {

@@ -20,6 +20,7 @@ struct Participant {
   double length = 0;
   Table table = Table::none;
   double probe_ns = 0;  ///< of a table
+  bool branches = true; ///< whether an entry is there is a branch of its own; of hash tables and workspaces probe_ns has it
   double scan_ns = 0;  ///< of driving, beside its entries: slots and bits without one, bringing entries in order
 };
 
@@ -36,9 +37,8 @@ double unforeseen_end(double length);
 double run_end_ns(double entries);
 /// Nanoseconds of a binary search in a fiber of this length.
 double search_ns(const Machine& machine, double length);
-/// Whether a table has an entry: a hashed or bitmap level of an operand, of any other kind a workspace. `density`: the share of
-/// coordinates that have one; a bit is a branch that is guessed wrong as often as the rarer case comes.
-double probe_ns(const Machine& machine, LevelKind kind, double density);
+/// Looking into a table: a hashed or bitmap level of an operand, of any other kind a workspace.
+double probe_ns(LevelKind kind);
 /// Beside its entries, what driving a fiber of this length of a hashed or bitmap level of an operand takes; `ordered`:
 /// something needs the entries in order.
 double gaps_ns(const Machine& machine, LevelKind kind, double length, double extent, bool ordered);

@@ -220,7 +220,8 @@ CostModel::Advance CostModel::advance(Outside outside, IndexId index, StatementR
         participants.push_back({{static_cast<std::uint32_t>(number), access.factor, true, false},
                                 access.length,
                                 access.table,
-                                probe_ns(options_.machine, access.kind, access.direct),
+                                probe_ns(access.kind),
+                                access.table == Table::none || has_bits(access.kind),
                                 gaps_ns(options_.machine, access.kind, access.length, extent(index), ordered) +
                                     (access.run > 0 ? run_end_ns(access.run) * access.length : 0)});
         participant_filters.push_back(access.first);
@@ -283,8 +284,15 @@ double CostModel::finding_ns(const Advance& all) const {
   const std::vector<Participant>& participants = models_->pricing().participants;
   const auto missed = [](double tried, double found) { return std::max(0.0, std::min(found, tried - found)); };
   double branches = all.late_ns > 0 ? missed(all.met, all.iterations) : 0;
-  const bool tables = std::ranges::any_of(participants, [](const Participant& each) { return each.table != Table::none; });
-  if (participants.size() > 1 && !tables) branches += missed(std::ranges::min(participants, {}, &Participant::length).length, all.met);
+  if (participants.size() > 1) {
+    const bool tables = std::ranges::any_of(participants, [](const Participant& each) { return each.table != Table::none; });
+    const bool asked = std::ranges::any_of(participants, [&](const Participant& each) { return each.branches && !(tables && each.part.drive); });
+    double tried = std::ranges::min(participants, {}, &Participant::length).length;
+    for (const Participant& each : participants) {
+      if (tables && each.part.drive) tried = each.length;
+    }
+    if (asked) branches += missed(tried, all.met);
+  }
   return options_.machine.branch_miss * branches;
 }
 

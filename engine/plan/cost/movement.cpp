@@ -20,12 +20,6 @@ constexpr double hidden_lines = 2;
 // Per column of a small block that is stored by rows: a vector over r of B[i,j,r,c] is picked from those that hold the block. SpMV of
 // nsjac and bcsstk16 in blocks of 3 x 3 takes 1.55 times as long as of blocks stored by columns.
 constexpr double picked_column = 0.7;
-// Fibers and entries of a run whose loop exits a branch predictor remembers until the next one. MTTKRP, R = 16, nested less flat, ns a
-// fiber, by thousands of both: of 2 entries a fiber -0.1 up to 67, 1.6 of 77, 2.9 of 96, 4.1 of 192; of 4 -1.3 up to 90, 2.7 of 200; of
-// order 4 with 1.1 0.0 up to 80, 0.4 of 120, 0.6 of 320. Other kernels in turn leave less. Nothing is remembered of three times as many.
-constexpr double remembered_steps = 55'000;
-// Share of the first of all calls that counts: below, plans that are alike would differ by less than proofs tell apart.
-constexpr double least_first_run = 0.01;
 
 }  // namespace
 
@@ -249,15 +243,6 @@ double StatementModels::share_below(std::uint32_t statement, const AccessModel& 
   return below > 0 ? std::min(1.0, touched(statement, bound | one_index(index), inside, rest) / below) : 0;
 }
 
-// Share of the loop exits of an access that are not known from the run before, where the loops outside of a position are entered so many
-// times: all in the first run, none in others of few steps.
-double StatementModels::forgotten_ends(const AccessModel& access, BoundState state, double entered) const {
-  const double passes = std::max(1.0, entered / std::max(1.0, access.positions(state)));
-  const double kept = std::clamp((3 - passes * access.steps_of_nest() / remembered_steps) / 2, 0.0, 1.0);
-  const double first = 1 / std::max(1.0, options_.calls);
-  return 1 - (1 - (first < least_first_run ? 0 : first)) * kept;
-}
-
 // Branches at the ends of fibers. Wherever loops go over the same entries again before they come to others, a processor
 // remembers how long each fiber was, so that ends cost where a part of the operand is entered that is small enough to be
 // remembered, once for all of it, whatever the loops around the parts of that are; like its bytes. Two loops over short fibers
@@ -272,8 +257,7 @@ double StatementModels::unforeseen_ns(std::uint32_t statement, std::size_t facto
   if (model.walks && access.walked(after) > 0) return 0;
   if (rest == 0 || !model.ends_alone(access, bound | one_index(index))) return 0;
   if (access.is_remembered(before) && model.ends_alone(access, bound)) return 0;
-  const double entered = combinations(bound | one_index(index)) * inside.density;
-  const double ns = options_.machine.branch_miss * forgotten_ends(access, after, entered);
+  const double ns = options_.machine.branch_miss;
   if (!access.is_remembered(after) || (model.walks && access.begins_walk(after))) return ns;
   return ns * access.unforeseen_ends(after) * share_below(statement, access, bound, index, inside, after);
 }

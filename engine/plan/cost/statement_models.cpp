@@ -375,7 +375,7 @@ AdvancedAccess StatementModels::advance(std::uint32_t number, std::size_t factor
       one.length = step.length;
       one.direct = extent(index) > 0 ? std::min(1.0, step.length / extent(index)) : 0;
     } else {
-      one.late_ns += step.is_table() ? probe_ns(options_.machine, step.kind, std::min(1.0, step.length / std::max(1.0, extent(index))))
+      one.late_ns += step.is_table() ? probe_ns(step.kind)
                                      : search_ns(options_.machine, step.length);
     }
   });

@@ -312,7 +312,6 @@ class StatementModels {
   double walked_rows(std::uint32_t statement, const AccessModel& access, IndexSet inside, IndexId index, BoundState after) const;
   double unforeseen_ns(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index, const Prefix& outside,
                        const Prefix& inside);
-  double forgotten_ends(const AccessModel& access, BoundState state, double entered) const;
   double share_below(std::uint32_t statement, const AccessModel& access, IndexSet bound, IndexId index, const Prefix& inside,
                      BoundState after);
   double least_streamed(const Statement& statement, IndexSet bound, IndexId index, double iterations) const;

@@ -326,21 +326,6 @@ TEST_CASE("fibers that are gone over again and again end where the processor rem
   CHECK(again.mispredicts(0, "", 'j') * 400 + again.mispredicts(0, "j", 'a') * 4740 < others.mispredicts(0, "a", 'j') * 4740);
 }
 
-TEST_CASE("fibers of a run of few steps end where the run before had them end") {
-  const auto mispredicts = [](const std::string& entries, double calls) {
-    const std::map<char, std::uint64_t> extents{{'i', 10}, {'j', 1000}, {'k', 200}, {'r', 16}};
-    OwnedProblem given = problem("T:ijk:sss:" + entries + " B:jr C:kr -> ir", extents);
-    given.options.calls = calls;
-    return Made(std::move(given), flat_tree(3)).mispredicts(0, "i", 'j');
-  };
-  CHECK(mispredicts("6000", 1) > 0);
-  CHECK(mispredicts("6000", 1e9) == 0);
-  CHECK(mispredicts("6000", 4) == doctest::Approx(mispredicts("6000", 1) / 4));
-  CHECK(mispredicts("1000000", 1e9) == doctest::Approx(mispredicts("1000000", 1)));
-  CHECK(mispredicts("50000", 1e9) > 0);
-  CHECK(mispredicts("50000", 1e9) < mispredicts("50000", 1));
-}
-
 TEST_CASE("what meets other fibers ends differently each time") {
   const Made alone(problem("P:aj:ss:4740 W:jbk:sss:9600 -> ab", {{'a', 237}, {'j', 400}, {'b', 237}, {'k', 2000}}), flat_tree(2));
   const Made met(problem("P:ab:ss:4740 W:jbk:sss:9600 -> aj", {{'a', 237}, {'j', 400}, {'b', 237}, {'k', 2000}}), flat_tree(2));
