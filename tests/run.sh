@@ -60,12 +60,10 @@ run_tests() {
 }
 
 # Most of a test's time is LLVM's and the kernels', so weft itself is compiled with -O1, in a folder of its own: build/ stays
-# what is used and measured. A folder compiled as one takes three fifths of the time of eight files at a time, and 1.8 GB. The unit
-# tests are compiled by clang, which takes three fifths of GCC's time for them; by GCC in the last stage of the long run.
+# what is used and measured. The unit tests are compiled by clang, which takes three fifths of GCC's time for them; by GCC in the last stage of the long run.
 gcc_build=build/gcc
-whole_folders=-DWEFT_UNITY_FILES=100
 release=(-DCMAKE_CXX_COMPILER="${CXX:-$gcc}" -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_FLAGS_RELEASE=-O1 -DWEFT_TESTS=ON -DWEFT_UNIT_FLAGS=-O0
-  -DWEFT_BENCH_FLAGS=-O0 $whole_folders)
+  -DWEFT_BENCH_FLAGS=-O0)
 unit_clang=(-DWEFT_UNIT_CLANG="$(command -v clang++-19 || true)")
 
 if [ ${#folders[@]} -gt 0 ]; then
@@ -119,7 +117,7 @@ build_sanitized() {
   step "build/asan: clang, AddressSanitizer and UndefinedBehaviorSanitizer"
   configure build/asan -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 -DCMAKE_BUILD_TYPE=RelWithDebInfo \
     -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -DWEFT_SANITIZE=address -DWEFT_TESTS=ON -DWEFT_BENCH=OFF \
-    -DWEFT_UNIT_FLAGS=-O0 -DWEFT_BRIEF_FLAGS=-O0 $whole_folders &&
+    -DWEFT_UNIT_FLAGS=-O0 -DWEFT_BRIEF_FLAGS=-O0 &&
     build build/asan "${targets[@]}"
 }
 build_sanitized &

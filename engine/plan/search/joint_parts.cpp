@@ -17,6 +17,7 @@
 #include "engine/plan/search/baseline.h"
 #include "engine/plan/search/given.h"
 #include "engine/plan/search/interval_program.h"
+#include "engine/plan/search/search.h"
 #include "engine/plan/search/search_budget.h"
 #include "engine/plan/space/shared_layouts.h"
 
