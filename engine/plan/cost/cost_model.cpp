@@ -286,12 +286,12 @@ double CostModel::finding_ns(const Advance& all) const {
   double branches = all.late_ns > 0 ? missed(all.met, all.iterations) : 0;
   if (participants.size() > 1) {
     const bool tables = std::ranges::any_of(participants, [](const Participant& each) { return each.table != Table::none; });
-    const bool asked = std::ranges::any_of(participants, [&](const Participant& each) { return each.branches && !(tables && each.part.drive); });
+    const auto is_asked = [&](const Participant& each) { return each.branches && !(tables && each.part.drive); };
     double tried = std::ranges::min(participants, {}, &Participant::length).length;
     for (const Participant& each : participants) {
       if (tables && each.part.drive) tried = each.length;
     }
-    if (asked) branches += missed(tried, all.met);
+    if (std::ranges::any_of(participants, is_asked)) branches += missed(tried, all.met);
   }
   return options_.machine.branch_miss * branches;
 }
