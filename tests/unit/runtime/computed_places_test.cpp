@@ -12,6 +12,7 @@
 #include "runtime/computed_places.h"
 #include "runtime/counted_order.h"
 #include "unit/runtime/reference.h"
+#include "unit/sanitized.h"
 #include "weft/tensor.h"
 
 namespace computed_places_test {
@@ -101,12 +102,12 @@ void check_places(unsigned draw, std::uint64_t most_entries, std::uint64_t most_
 }  // namespace
 
 TEST_CASE("computed places hold what sorted ones do") {
-  for (unsigned draw = 0; draw < 2000; ++draw) check_places(draw, 200, draw % 2 != 0 ? 12 : 120);
-  for (unsigned draw = 0; draw < 6; ++draw) check_places(draw, 150000, 300);
+  for (unsigned draw = 0; draw < test::scaled(2000); ++draw) check_places(draw, 200, draw % 2 != 0 ? 12 : 120);
+  for (unsigned draw = 0; draw < test::scaled(6); ++draw) check_places(draw, 150000, 300);
 }
 
 TEST_CASE("counted orders are those that sorting gives") {
-  for (unsigned draw = 0; draw < 400; ++draw) {
+  for (unsigned draw = 0; draw < test::scaled(400); ++draw) {
     CAPTURE(draw);
     std::mt19937 random(draw);
     const bool large = draw % 40 == 0;
