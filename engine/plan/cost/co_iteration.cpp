@@ -33,7 +33,7 @@ double search_ns(const Machine& machine, double length) {
 // words of a bitmap cost a guess wherever an empty one follows another (Poisson lengths), twice: of the word and of the loop.
 double gaps_ns(const Machine& machine, LevelKind kind, double length, double extent, bool ordered) {
   constexpr double word_ns = 1.0;
-  constexpr double bit_ns = 2.2;  // SpMV with x as a bitmap of 1 % takes twice as long as with x dense, of which 1.9 ns are predicted
+  constexpr double bit_ns = 0.8;
   constexpr double slots_of_fiber_ns = 12;
   constexpr double slot_of_entry_ns = 0.7;
   constexpr double list_of_fiber_ns = 20;  // slots put in order

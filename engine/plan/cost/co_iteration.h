@@ -20,7 +20,7 @@ struct Participant {
   double length = 0;
   Table table = Table::none;
   double probe_ns = 0;  ///< of a table
-  bool branches = true; ///< whether an entry is there is a branch of its own; of hash tables and workspaces probe_ns has it
+  bool branches = true;  ///< whether an entry is there is a branch of its own; of hash tables and workspaces probe_ns has it
   double scan_ns = 0;  ///< of driving, beside its entries: slots and bits without one, bringing entries in order
 };
 

@@ -279,7 +279,7 @@ double CostModel::entering_ns(const Advance& all, bool root) const {
 }
 
 // Whether a coordinate that is looked up is there, or two fingers meet, is a branch that is guessed wrong as often as the rarer case
-// comes. Masked A * A of a web graph, 13 million searches of which 0.38 find something: 56 ms, 39 without this.
+// comes: of 13 million searches in a masked A * A of a web graph 0.38 find something, and the nest takes 56 ms, predicted without this 42.
 double CostModel::finding_ns(const Advance& all) const {
   const std::vector<Participant>& participants = models_->pricing().participants;
   const auto missed = [](double tried, double found) { return std::max(0.0, std::min(found, tried - found)); };

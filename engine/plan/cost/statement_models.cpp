@@ -375,8 +375,7 @@ AdvancedAccess StatementModels::advance(std::uint32_t number, std::size_t factor
       one.length = step.length;
       one.direct = extent(index) > 0 ? std::min(1.0, step.length / extent(index)) : 0;
     } else {
-      one.late_ns += step.is_table() ? probe_ns(step.kind)
-                                     : search_ns(options_.machine, step.length);
+      one.late_ns += step.is_table() ? probe_ns(step.kind) : search_ns(options_.machine, step.length);
     }
   });
   if (one.drives && !one.one_entry && one.table == Table::none && !statement.ends_alone(access, bound))

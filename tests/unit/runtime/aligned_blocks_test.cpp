@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cstring>
 #include <random>
 #include <string>
 
@@ -20,20 +19,16 @@ using namespace weft::reference;
 
 namespace {
 
-bool equal(const Buffer& a, const Buffer& b) {
-  return a.size_bytes() == b.size_bytes() && (a.size_bytes() == 0 || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
-}
-
 void check_equal(const Tensor& found, const Tensor& wanted) {
   CHECK(found.format() == wanted.format());
   CHECK(found.extents() == wanted.extents());
   CHECK(found.level_extents() == wanted.level_extents());
   CHECK(found.padded() == wanted.padded());
-  CHECK(equal(found.values(), wanted.values()));
+  CHECK(same_bytes(found.values(), wanted.values()));
   REQUIRE(found.levels().size() == wanted.levels().size());
   for (std::size_t l = 0; l < found.levels().size(); ++l) {
-    CHECK(equal(found.levels()[l].pos, wanted.levels()[l].pos));
-    CHECK(equal(found.levels()[l].crd, wanted.levels()[l].crd));
+    CHECK(same_bytes(found.levels()[l].pos, wanted.levels()[l].pos));
+    CHECK(same_bytes(found.levels()[l].crd, wanted.levels()[l].crd));
   }
 }
 

@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <random>
 #include <set>
@@ -21,10 +20,6 @@ using namespace weft;
 using namespace weft::reference;
 
 namespace {
-
-bool same_bytes(const Buffer& a, const Buffer& b) {
-  return a.size_bytes() == b.size_bytes() && (a.size_bytes() == 0 || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
-}
 
 /// Distinct tuples with values that are seldom 0.
 List distinct_entries(std::mt19937& random, const std::vector<std::uint64_t>& extents, std::uint64_t count, bool by_parents) {

@@ -2,7 +2,6 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
-#include <cstring>
 #include <iterator>
 #include <random>
 
@@ -150,10 +149,6 @@ TEST_CASE("entries chosen, ranges, splits and what puts them together again") {
 }
 
 namespace {
-
-bool same_bytes(const Buffer& a, const Buffer& b) {
-  return a.size_bytes() == b.size_bytes() && (a.size_bytes() == 0 || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
-}
 
 /// The same arrays, byte by byte.
 bool identical(const Tensor& a, const Tensor& b) {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <numeric>
 #include <random>
@@ -72,6 +73,10 @@ inline Entries summed(const List& list) {
   Entries entries;
   for (std::size_t n = 0; n < list.values.size(); ++n) entries[list.tuples[n]] += list.values[n];
   return entries;
+}
+
+inline bool same_bytes(const Buffer& a, const Buffer& b) {
+  return a.size_bytes() == b.size_bytes() && (a.size_bytes() == 0 || std::memcmp(a.data(), b.data(), a.size_bytes()) == 0);
 }
 
 inline std::uint64_t element(const Buffer& buffer, unsigned bits, std::uint64_t n) {
