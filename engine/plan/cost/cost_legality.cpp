@@ -39,6 +39,8 @@ bool CostModel::may_be_stored(std::size_t writer, IndexSet shared) const {
 }
 
 bool CostModel::keeps_order(IndexSet bound, IndexId index, StatementRange range) const {
+  const bool writes_result = range.last + 1 == statements_.size();
+  if (writes_result && result_ != nullptr && result_->hides_positions(bound, index)) return false;
   if (!ordered_) return true;
   for (std::size_t number = range.first; number <= range.last; ++number) {
     const std::vector<IndexId>& levels = statements_[number].model->compressed;

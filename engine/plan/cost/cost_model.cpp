@@ -7,6 +7,7 @@
 
 #include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/check.h"
+#include "runtime/dense_levels.h"
 
 namespace weft {
 namespace {
@@ -29,13 +30,29 @@ double exceeding(const StatementLoop& loop, const Movement& moved) {
 
 }  // namespace
 
+namespace {
+
+// The index of the operand's first level that the result does not share with it.
+std::optional<IndexId> behind_shared_levels(const Contractions& contractions, const ContractedTensor& result) {
+  if (!result.like) return std::nullopt;
+  const std::size_t shared = appended_levels(result.layout.levels);
+  for (const Contraction& step : contractions.steps) {
+    const auto lender = std::ranges::find(step.factors, *result.like, &ScheduledAccess::tensor);
+    if (lender == step.factors.end() || shared >= lender->indices.size()) continue;
+    return lender->indices[contractions.tensors[*result.like].mode(shared)];
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 std::shared_ptr<const SparseTarget> sparse_target(const Contractions& contractions, const Problem& problem) {
   const auto& [network, operands, options] = problem;
   const ScheduledAccess& written = contractions.steps.back().target;
   const ContractedTensor& result = contractions.tensors[written.tensor];
   if (!result.sparse()) return nullptr;
   ProductEstimate product = estimate_of(contractions, contractions.steps.size() - 1, network, operands, options.joins);
-  return std::make_shared<const SparseTarget>(result, written.indices, std::move(product));
+  return std::make_shared<const SparseTarget>(result, written.indices, std::move(product), behind_shared_levels(contractions, result));
 }
 
 StatementFlow StatementFlow::of(const Contractions& contractions, const std::vector<OperandFacts>& operands) {

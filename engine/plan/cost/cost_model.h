@@ -129,7 +129,7 @@ class CostModel {
   /// The modes of its compressed levels, where it is between nests.
   IndexSet compressed(std::size_t writer) const { return index_set(statements_[writer].model->compressed); }
   /// Whether the loop over `index` below the loops over `bound` writes an intermediate between nests in the order of its levels, a dense
-  /// block of it provably as a whole.
+  /// block of it provably as a whole, and knows the positions that the result shares with an operand.
   bool keeps_order(IndexSet bound, IndexId index, StatementRange range) const;
   /// Whether the cheapest way to run the loop drives a mark-array copy that it could look up: then the operand itself could drive.
   bool drives_copy(Outside outside, IndexId index, StatementRange range, JoinSet others) const;

@@ -13,11 +13,13 @@ constexpr double coordinate_bytes = 4;
 
 }  // namespace
 
-SparseTarget::SparseTarget(const ContractedTensor& tensor, const std::vector<IndexId>& indices, ProductEstimate product)
+SparseTarget::SparseTarget(const ContractedTensor& tensor, const std::vector<IndexId>& indices, ProductEstimate product,
+                           std::optional<IndexId> next)
     : product_(std::move(product)),
       modes_(index_set(indices)),
       scalar_bytes_(scalar_bytes(tensor.scalar)),
       shares_pattern_(tensor.like.has_value()),
+      next_(next),
       any_order_(tensor.storage == Storage::of_loops),
       delivered_(tensor.delivered.has_value()) {
   const std::size_t appended = appended_levels(tensor.layout.levels);

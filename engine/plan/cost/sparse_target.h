@@ -15,8 +15,10 @@ namespace weft {
 
 class SparseTarget {
  public:
-  /// A tensor that is not dense, written with these indices. The product is what flows into it.
-  SparseTarget(const ContractedTensor& tensor, const std::vector<IndexId>& indices, ProductEstimate product);
+  /// A tensor that is not dense, written with these indices. The product is what flows into it. `next` is the index of the level that an
+  /// operand whose leading levels are shared has behind them.
+  SparseTarget(const ContractedTensor& tensor, const std::vector<IndexId>& indices, ProductEstimate product,
+               std::optional<IndexId> next = std::nullopt);
 
   /// Positions of a pattern are shared: nothing is appended.
   bool shares_pattern() const { return shares_pattern_; }
@@ -32,6 +34,10 @@ class SparseTarget {
   bool departs(IndexSet bound, IndexId index) const;
   /// Whether `index` below `bound` is the last appended level: an entry is made in every iteration.
   bool completes(IndexSet bound, IndexId index) const;
+  /// Whether the loop over `index` below `bound` comes too early: the positions of shared levels are known in the loop that binds the last
+  /// of them, which binds the level behind them as well where the loop over that one's index is outside. R[l,i,n] at the levels n, l of
+  /// T[n,l,i] as dsd: i below n alone.
+  bool hides_positions(IndexSet bound, IndexId index) const { return next_ == index && (key_ & ~bound) != 0; }
   double append_ns() const;
 
   /// The workspace inside the loops over `bound`, filled `inserts` times.
@@ -50,6 +56,7 @@ class SparseTarget {
   double bytes_ = 0;
   double scalar_bytes_ = 8;
   bool shares_pattern_ = false;
+  std::optional<IndexId> next_;  ///< behind the shared levels
   bool any_order_ = false;
   bool delivered_ = false;
 };

@@ -120,6 +120,19 @@ TEST_CASE("sums below the leading levels of the one sparse operand share the pos
   CHECK_FALSE(like("T:ijk:uqq:200000 v:k -> ij", nullptr));       // a chain has no positions for its parts
 }
 
+TEST_CASE("what is requested like an operand of an inner product knows the operand's positions before its dense levels") {
+  // T1 has n, l and i as dsd: loops j, i, n, l would bind the levels of l and i at once.
+  OwnedProblem made = problem("T0:inj:uqq:21 T1:nli:dsd:51 T2:k T3:lij T4:klnj -> lin",
+                              {{'i', 6}, {'j', 3}, {'k', 3}, {'l', 4}, {'n', 5}});
+  made.operands[0].format.mode_order = {2, 0, 1};
+  for (OperandFacts& facts : made.operands) facts.pinned = true;
+  made.options.tree = parse_tree("(((T0 * T1) * T2 * T3) * T4)", {"T0", "T1", "T2", "T3", "T4"}).value();
+  made.options.result_patterns["R"] = "T1";
+  const Plan found = planned(made);
+  CHECK(result_of(found).like.has_value());
+  CHECK(print_indices(found.schedule.statements.front().loops, made.network) == "j,n,l,i");
+}
+
 TEST_CASE("a result is sparse below a fill of a tenth, its modes that nothing restricts a block") {
   const std::map<char, std::uint64_t> extents{{'i', 1000}, {'j', 1000}, {'r', 16}};
   CHECK(result_of(planned(problem("A:ij:ss:200000 -> ij", extents))).format.all_dense());
