@@ -12,17 +12,17 @@ namespace weft::bench {
 namespace {
 
 /// What all variants over one CSF read.
-struct Operands {
+struct MttkrpOperands {
   Csf csf;
   FlatEntries flat;
   std::array<const double*, highest_csf_order> factors{};  ///< by level
   std::vector<Tensor> owners;
 };
-using Shared = std::shared_ptr<const Operands>;
+using MttkrpShared = std::shared_ptr<const MttkrpOperands>;
 
 /// The sum over the leaves below one position.
 template <int R, int Level, bool Two>
-inline Row<R> leaf_sum(const Operands& given, std::uint32_t parent) {
+inline Row<R> leaf_sum(const MttkrpOperands& given, std::uint32_t parent) {
   const std::uint32_t* const crd = given.csf.crd[Level];
   const double* const factor = given.factors[Level];
   Row<R> sum;
@@ -44,7 +44,7 @@ inline Row<R> leaf_sum(const Operands& given, std::uint32_t parent) {
 
 /// The sum over the entries below position `parent`, of which level `Level` is the first.
 template <int R, int Level, int Order, bool Two>
-inline Row<R> below(const Operands& given, std::uint32_t parent) {
+inline Row<R> below(const MttkrpOperands& given, std::uint32_t parent) {
   if constexpr (Level == Order - 1) {
     return leaf_sum<R, Level, Two>(given, parent);
   } else {
@@ -60,12 +60,12 @@ inline Row<R> below(const Operands& given, std::uint32_t parent) {
 
 template <int R, int Order, bool Two>
 struct Nested {
-  static Row<R> root(const Operands& given, std::uint32_t root) { return below<R, 1, Order, Two>(given, root); }
+  static Row<R> root(const MttkrpOperands& given, std::uint32_t root) { return below<R, 1, Order, Two>(given, root); }
 };
 
 template <int R, int Order, bool Fetched>
 struct Flat {
-  static Row<R> root(const Operands& given, std::uint32_t root) {
+  static Row<R> root(const MttkrpOperands& given, std::uint32_t root) {
     Row<R> sum;
     sum.clear();
     const std::uint32_t end = given.csf.first(root + 1);
@@ -83,7 +83,7 @@ struct Flat {
 };
 
 template <int R, typename Kernel>
-BaselineRun kernel(const Shared& given) {
+BaselineRun mttkrp_kernel(const MttkrpShared& given) {
   return [given](const Threads& threads, double* result) {
     const Csf& csf = given->csf;
     threads.for_each(csf.chunks.size() - 1, [&](std::size_t chunk, unsigned) {
@@ -95,15 +95,15 @@ BaselineRun kernel(const Shared& given) {
 }
 
 template <int R, int Order>
-void add_of_order(std::vector<BaselineVariant>& variants, const Shared& given, const std::string& layout) {
-  variants.push_back({"nested" + layout, kernel<R, Nested<R, Order, false>>(given)});
-  variants.push_back({"nested, two sums" + layout, kernel<R, Nested<R, Order, true>>(given)});
-  variants.push_back({"flat" + layout, kernel<R, Flat<R, Order, false>>(given)});
-  variants.push_back({"flat, fetched" + layout, kernel<R, Flat<R, Order, true>>(given)});
+void add_of_order(std::vector<BaselineVariant>& variants, const MttkrpShared& given, const std::string& layout) {
+  variants.push_back({"nested" + layout, mttkrp_kernel<R, Nested<R, Order, false>>(given)});
+  variants.push_back({"nested, two sums" + layout, mttkrp_kernel<R, Nested<R, Order, true>>(given)});
+  variants.push_back({"flat" + layout, mttkrp_kernel<R, Flat<R, Order, false>>(given)});
+  variants.push_back({"flat, fetched" + layout, mttkrp_kernel<R, Flat<R, Order, true>>(given)});
 }
 
 template <int R>
-Expected<void> add_of_rank(std::vector<BaselineVariant>& variants, const Shared& given, const std::string& layout) {
+Expected<void> add_of_rank(std::vector<BaselineVariant>& variants, const MttkrpShared& given, const std::string& layout) {
   switch (given->csf.order) {
     case 3: add_of_order<R, 3>(variants, given, layout); return {};
     case 4: add_of_order<R, 4>(variants, given, layout); return {};
@@ -114,7 +114,7 @@ Expected<void> add_of_rank(std::vector<BaselineVariant>& variants, const Shared&
 
 Expected<void> add_variants(std::vector<BaselineVariant>& variants, Csf csf, const Problem& problem,
                             const std::map<std::string, Tensor>& operands, const std::string& layout) {
-  auto given = std::make_shared<Operands>();
+  auto given = std::make_shared<MttkrpOperands>();
   given->csf = std::move(csf);
   given->flat = flat_entries(given->csf);
   for (std::size_t level = 1; level < given->csf.order; ++level) {

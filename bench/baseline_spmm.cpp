@@ -9,17 +9,17 @@
 namespace weft::bench {
 namespace {
 
-struct Operands {
+struct SpmmOperands {
   Csf csf;
   Tensor owner;
   const double* factor = nullptr;
 };
-using Shared = std::shared_ptr<const Operands>;
+using SpmmShared = std::shared_ptr<const SpmmOperands>;
 
 template <int R, bool Fetched>
-struct Rows {
+struct SpmmRows {
   static constexpr int rank = R;
-  static void root(const Operands& given, std::uint32_t root, double* __restrict result) {
+  static void root(const SpmmOperands& given, std::uint32_t root, double* __restrict result) {
     const Csf& csf = given.csf;
     const std::uint32_t last = csf.pos[1][csf.roots] - 1;
     Row<R> sum;
@@ -33,9 +33,9 @@ struct Rows {
 };
 
 // Four sums at once hide the latency of the additions.
-struct FourSums {
+struct SpmmFourSums {
   static constexpr int rank = 1;
-  static void root(const Operands& given, std::uint32_t root, double* __restrict result) {
+  static void root(const SpmmOperands& given, std::uint32_t root, double* __restrict result) {
     const Csf& csf = given.csf;
     double sum[4] = {};
     std::uint32_t at = csf.pos[1][root];
@@ -48,9 +48,9 @@ struct FourSums {
 };
 
 // Eight elements of the vector at a time, into two vectors of sums; the last entries are masked.
-struct Gathered {
+struct SpmmGathered {
   static constexpr int rank = 1;
-  static void root(const Operands& given, std::uint32_t root, double* __restrict result) {
+  static void root(const SpmmOperands& given, std::uint32_t root, double* __restrict result) {
     const Csf& csf = given.csf;
     const double* const values = csf.values;
     const std::uint32_t* const crd = csf.crd[1];
@@ -68,7 +68,7 @@ struct Gathered {
 };
 
 template <typename Kernel>
-BaselineRun kernel(const Shared& given) {
+BaselineRun spmm_kernel(const SpmmShared& given) {
   return [given](const Threads& threads, double* result) {
     const Csf& csf = given->csf;
     threads.for_each(csf.chunks.size() - 1, [&](std::size_t chunk, unsigned) {
@@ -80,8 +80,8 @@ BaselineRun kernel(const Shared& given) {
 }
 
 template <int R>
-std::vector<BaselineVariant> of_rank(const Shared& given) {
-  return {{"rows", kernel<Rows<R, false>>(given)}, {"rows, fetched", kernel<Rows<R, true>>(given)}};
+std::vector<BaselineVariant> spmm_of_rank(const SpmmShared& given) {
+  return {{"rows", spmm_kernel<SpmmRows<R, false>>(given)}, {"rows, fetched", spmm_kernel<SpmmRows<R, true>>(given)}};
 }
 
 }  // namespace
@@ -91,14 +91,16 @@ Expected<std::vector<BaselineVariant>> make_spmm_baselines(const Problem& proble
   auto csf = make_csf(operands.at("T"), 0, resources);
   if (!csf) return std::unexpected(csf.error());
   const bool vector = problem.baseline == Baseline::spmv;
-  auto given = std::make_shared<Operands>();
+  auto given = std::make_shared<SpmmOperands>();
   given->csf = std::move(*csf);
   given->owner = operands.at(vector ? "x" : "B");
   given->factor = given->owner.values().as<const double>().data();
-  if (vector) return std::vector<BaselineVariant>{{"four sums", kernel<FourSums>(given)}, {"gathered", kernel<Gathered>(given)}};
-  if (problem.rank == 16) return of_rank<16>(given);
-  if (problem.rank == 32) return of_rank<32>(given);
-  if (problem.rank == 64) return of_rank<64>(given);
+  if (vector) {
+    return std::vector<BaselineVariant>{{"four sums", spmm_kernel<SpmmFourSums>(given)}, {"gathered", spmm_kernel<SpmmGathered>(given)}};
+  }
+  if (problem.rank == 16) return spmm_of_rank<16>(given);
+  if (problem.rank == 32) return spmm_of_rank<32>(given);
+  if (problem.rank == 64) return spmm_of_rank<64>(given);
   return input_error("the hand-written SpMM has rank 16, 32 or 64");
 }
 

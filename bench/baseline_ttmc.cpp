@@ -10,13 +10,13 @@
 namespace weft::bench {
 namespace {
 
-struct Operands {
+struct TtmcOperands {
   Csf csf;
   std::vector<Tensor> owners;
   const double* middle = nullptr;
   const double* last = nullptr;
 };
-using Shared = std::shared_ptr<const Operands>;
+using TtmcShared = std::shared_ptr<const TtmcOperands>;
 
 template <int R>
 struct Waiting {
@@ -56,7 +56,7 @@ inline void add_to_tile(const Waiting<R>& waiting, double* __restrict matrix, in
 }
 
 template <int R, int Batch>
-void root_matrix(const Operands& given, std::uint32_t root, Waiting<R>& waiting, double* __restrict matrix) {
+void root_matrix(const TtmcOperands& given, std::uint32_t root, Waiting<R>& waiting, double* __restrict matrix) {
   const Csf& csf = given.csf;
   bool fresh = true;
   const std::uint32_t end = csf.pos[1][root + 1];
@@ -76,7 +76,7 @@ void root_matrix(const Operands& given, std::uint32_t root, Waiting<R>& waiting,
 }
 
 template <int R, int Batch>
-BaselineRun kernel(const Shared& given) {
+BaselineRun ttmc_kernel(const TtmcShared& given) {
   return [given](const Threads& threads, double* result) {
     const Csf& csf = given->csf;
     threads.for_each(csf.chunks.size() - 1, [&](std::size_t chunk, unsigned) {
@@ -89,8 +89,10 @@ BaselineRun kernel(const Shared& given) {
 }
 
 template <int R>
-std::vector<BaselineVariant> of_rank(const Shared& given) {
-  return {{"batches of 8", kernel<R, 8>(given)}, {"batches of 16", kernel<R, 16>(given)}, {"batches of 32", kernel<R, 32>(given)}};
+std::vector<BaselineVariant> ttmc_of_rank(const TtmcShared& given) {
+  return {{"batches of 8", ttmc_kernel<R, 8>(given)},
+          {"batches of 16", ttmc_kernel<R, 16>(given)},
+          {"batches of 32", ttmc_kernel<R, 32>(given)}};
 }
 
 }  // namespace
@@ -100,13 +102,13 @@ Expected<std::vector<BaselineVariant>> make_ttmc_baselines(const Problem& proble
   auto csf = make_csf(operands.at("T"), 0, resources);
   if (!csf) return std::unexpected(csf.error());
   if (csf->order != 3) return input_error("the hand-written TTMc has order 3");
-  auto given = std::make_shared<Operands>();
+  auto given = std::make_shared<TtmcOperands>();
   given->csf = std::move(*csf);
   given->owners = {operands.at("B"), operands.at("C")};
   given->middle = given->owners[0].values().as<const double>().data();
   given->last = given->owners[1].values().as<const double>().data();
-  if (problem.rank == 16) return of_rank<16>(given);
-  if (problem.rank == 32) return of_rank<32>(given);
+  if (problem.rank == 16) return ttmc_of_rank<16>(given);
+  if (problem.rank == 32) return ttmc_of_rank<32>(given);
   return input_error("the hand-written TTMc has rank 16 or 32");
 }
 

@@ -77,7 +77,7 @@ Expected<Times> planning_times(const Trials& trials, const PlanOptions& options,
   return Times{timing.median(), solver_ms, std::move(*planned)};
 }
 
-struct Row {
+struct PlanningRow {
   std::size_t factors = 0;
   double plan_ms = 0;       // by the program alone
   double solver_ms = 0;     // on top of it
@@ -85,7 +85,7 @@ struct Row {
   double prove_all_ms = 0;  // over all trees
 };
 
-Expected<Row> measure(const PlannedNetwork& planned, const PlanningOptions& options, const Resources& resources) {
+Expected<PlanningRow> measure(const PlannedNetwork& planned, const PlanningOptions& options, const Resources& resources) {
   PlanOptions plan_options;
   plan_options.calls = options.calls;
   auto trials = exam_trials(planned.network, options.data, 1, std::move(plan_options), resources);
@@ -102,7 +102,7 @@ Expected<Row> measure(const PlannedNetwork& planned, const PlanningOptions& opti
   });
   if (!counted) return std::unexpected(counted.error());
 
-  Row row;
+  PlanningRow row;
   row.factors = trials->network().assignments.front().terms.front().factors.size();
   const auto usual = planning_times(*trials, trials->options(), options.repeat);
   if (!usual) return std::unexpected(usual.error());
