@@ -319,7 +319,11 @@ double CostModel::fiber_sum(IndexId index, StatementRange range, bool vector, co
   const StatementModels::Statement& statement = *statements_[range.first].model;
   // No loop of its own, unless rows side by side are written out; or a search for each entry.
   if ((all.one_entry && statement.lanes == 0) || all.walked || all.late_ns > 0) return 1;
-  if (all.adjacent) return adjacent_share;
+  // Vectors, where neighbours are adjacent in all that lies along the loop: not in rows of X[d,i,k] and A[i,k] below d.
+  const auto in_vectors = [&](const auto& access) {
+    return access->sparse() || !contains(access->indices(), index) || contains(access->contiguous(), index);
+  };
+  if (all.adjacent && in_vectors(statement.target) && std::ranges::all_of(statement.factors, in_vectors)) return adjacent_share;
   const Participant& only = participants.front();
   const bool one_fiber = only.table == Table::none && only.scan_ns == 0;
   return one_fiber && statement.dense_target && statement.sums(index) ? options_.machine.fiber_sum : 1;
