@@ -70,9 +70,8 @@ Ordered ordered(HashedTable& table) {
   }
   for (std::uint64_t entry = 0; entry < table.size; ++entry) from[entry] = tag_of_entry(table, entry) << entry_bits | entry;
   constexpr std::uint64_t few = 32;
-  if (table.size <= longest_wide_sort && has_wide_sort()) {
-    wide_sort(from, table.size);
-  } else if (table.size <= few) {
+  if (sort_in_vectors(from, table.size)) return {from, to, entry_bits};
+  if (table.size <= few) {
     std::sort(from, from + table.size);
   } else if (!sort_by_digits(table, from, to, 1, 0, entry_bits)) {
     table.status = static_cast<std::int32_t>(KernelStatus::cancelled);

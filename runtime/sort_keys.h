@@ -8,9 +8,8 @@ namespace weft {
 
 /// Orders `count` distinct keys below `extent`. `scratch` has room for `count` keys and holds nothing afterwards.
 ///
-/// Up to 256 keys of 32 bits are ordered in vector registers where the processor has AVX-512 (bitonic networks: Batcher,
-/// "Sorting networks and their applications", AFIPS 1968), some 1 ns a key; longer lists by their digits, least
-/// significant first, 2 to 3 ns a key; short ones elsewhere by comparison.
+/// Up to 256 keys of 32 bits are ordered in vector registers (runtime/sorting_network.h), some 1 ns a key where the processor has
+/// AVX-512, 3 where it has AVX2; longer lists by their digits, least significant first, 2 to 3 ns a key; short ones elsewhere by comparison.
 ///
 /// `marks`, if not null, has a byte per coordinate below `extent`, not zero for those and only those that are keys. A list
 /// that fills the extent well is then not sorted but written anew by reading the marks. Deterministic, allocates nothing.
@@ -22,7 +21,21 @@ void sort_keys(std::uint64_t* keys, std::uint64_t* scratch, std::uint64_t count,
 /// Writes the coordinates below `extent` whose mark is not zero, in order; how many.
 std::uint64_t list_marked(const std::uint8_t* marks, std::uint64_t extent, std::uint32_t* keys);
 
-/// Whether this processor has the instructions of the functions below.
+/// Orders the keys in vector registers. False, and nothing is done, where there are too many for those that this processor has.
+bool sort_in_vectors(std::uint32_t* keys, std::uint64_t count);
+bool sort_in_vectors(std::uint64_t* keys, std::uint64_t count);
+
+/// Whether this processor has the instructions of the functions behind it: AVX2 and its bits.
+bool has_avx2_sort();
+/// The longest list that avx2_sort takes.
+constexpr std::uint64_t longest_avx2_sort = 256;
+constexpr std::uint64_t longest_long_avx2_sort = 64;  ///< of 64 bits
+void avx2_sort(std::uint32_t* keys, std::uint64_t count);
+void avx2_sort(std::uint64_t* keys, std::uint64_t count);
+/// As list_marked.
+std::uint64_t avx2_marked(const std::uint8_t* marks, std::uint64_t extent, std::uint32_t* keys);
+
+/// The same with AVX-512.
 bool has_wide_sort();
 /// Whether it has AVX-512 VBMI2 too, which compresses bytes.
 bool has_byte_compress();

@@ -3,6 +3,7 @@
 #include <immintrin.h>
 
 #include "runtime/sort_keys.h"
+#include "runtime/sorting_network.h"
 
 namespace weft {
 namespace {
@@ -49,9 +50,12 @@ inline __m512i sorted_long(__m512i keys) {
   return neighbours_long(pairs_long(exchange_long(keys, reversed_long(keys), 0xF0)));
 }
 
-/// Keys of 32 bits as the sorts below want them.
+inline __mmask16 first_lanes(unsigned count) { return static_cast<__mmask16>((1U << count) - 1U); }
+
+/// Keys of 32 bits as sorting networks want them.
 struct Keys {
   using Key = std::uint32_t;
+  using Vector = __m512i;
   static constexpr int lanes = 16;
   static __m512i sort(__m512i keys) { return sorted(keys); }
   static __m512i merge(__m512i keys) { return merged(keys); }
@@ -59,13 +63,14 @@ struct Keys {
   static __m512i least(__m512i a, __m512i b) { return _mm512_min_epu32(a, b); }
   static __m512i most(__m512i a, __m512i b) { return _mm512_max_epu32(a, b); }
   static __m512i load(unsigned live, const Key* from) {
-    return _mm512_mask_loadu_epi32(_mm512_set1_epi32(-1), static_cast<__mmask16>(live), from);
+    return _mm512_mask_loadu_epi32(_mm512_set1_epi32(-1), first_lanes(live), from);
   }
-  static void store(unsigned live, Key* to, __m512i keys) { _mm512_mask_storeu_epi32(to, static_cast<__mmask16>(live), keys); }
+  static void store(unsigned live, Key* to, __m512i keys) { _mm512_mask_storeu_epi32(to, first_lanes(live), keys); }
 };
 
 struct LongKeys {
   using Key = std::uint64_t;
+  using Vector = __m512i;
   static constexpr int lanes = 8;
   static __m512i sort(__m512i keys) { return sorted_long(keys); }
   static __m512i merge(__m512i keys) { return neighbours_long(pairs_long(halves_long(keys))); }
@@ -73,75 +78,17 @@ struct LongKeys {
   static __m512i least(__m512i a, __m512i b) { return _mm512_min_epu64(a, b); }
   static __m512i most(__m512i a, __m512i b) { return _mm512_max_epu64(a, b); }
   static __m512i load(unsigned live, const Key* from) {
-    return _mm512_mask_loadu_epi64(_mm512_set1_epi64(-1), static_cast<__mmask8>(live), from);
+    return _mm512_mask_loadu_epi64(_mm512_set1_epi64(-1), static_cast<__mmask8>(first_lanes(live)), from);
   }
-  static void store(unsigned live, Key* to, __m512i keys) { _mm512_mask_storeu_epi64(to, static_cast<__mmask8>(live), keys); }
+  static void store(unsigned live, Key* to, __m512i keys) {
+    _mm512_mask_storeu_epi64(to, static_cast<__mmask8>(first_lanes(live)), keys);
+  }
 };
-
-// The same for sequences of Count vectors.
-template <class Of, int Count>
-inline void merge(__m512i* keys) {
-  if constexpr (Count == 1) {
-    keys[0] = Of::merge(keys[0]);
-  } else {
-    for (int n = 0; n < Count / 2; ++n) {
-      const __m512i low = keys[n];
-      const __m512i high = keys[n + Count / 2];
-      keys[n] = Of::least(low, high);
-      keys[n + Count / 2] = Of::most(low, high);
-    }
-    merge<Of, Count / 2>(keys);
-    merge<Of, Count / 2>(keys + Count / 2);
-  }
-}
-
-template <class Of, int Count>
-inline void sort(__m512i* keys) {
-  if constexpr (Count == 1) {
-    keys[0] = Of::sort(keys[0]);
-  } else {
-    sort<Of, Count / 2>(keys);
-    sort<Of, Count / 2>(keys + Count / 2);
-    for (int low = Count / 2, high = Count - 1; low <= high; ++low, --high) {
-      const __m512i kept = keys[low];
-      keys[low] = Of::reverse(keys[high]);
-      keys[high] = Of::reverse(kept);
-    }
-    merge<Of, Count>(keys);
-  }
-}
-
-template <class Of>
-inline unsigned live(std::uint64_t count, int vector) {
-  const std::uint64_t before = static_cast<std::uint64_t>(vector) * Of::lanes;
-  if (count >= before + Of::lanes) return (1U << Of::lanes) - 1U;
-  return count <= before ? 0U : (1U << (count - before)) - 1U;
-}
-
-// Missing keys are the largest ones and stay behind all others.
-template <class Of, int Count>
-void sort_list(typename Of::Key* list, std::uint64_t count) {
-  __m512i keys[Count];
-  for (int n = 0; n < Count; ++n) keys[n] = Of::load(live<Of>(count, n), list + n * Of::lanes);
-  sort<Of, Count>(keys);
-  for (int n = 0; n < Count; ++n) Of::store(live<Of>(count, n), list + n * Of::lanes, keys[n]);
-}
-
-// In the fewest vectors that hold it, a power of two of at most Most.
-template <class Of, int Most, int Count = 1>
-void sort_fitting(typename Of::Key* list, std::uint64_t count) {
-  if constexpr (Count == Most)
-    sort_list<Of, Count>(list, count);
-  else if (count <= static_cast<std::uint64_t>(Count) * Of::lanes)
-    sort_list<Of, Count>(list, count);
-  else
-    sort_fitting<Of, Most, 2 * Count>(list, count);
-}
 
 }  // namespace
 
-void wide_sort(std::uint32_t* keys, std::uint64_t count) { sort_fitting<Keys, 16>(keys, count); }
-void wide_sort(std::uint64_t* keys, std::uint64_t count) { sort_fitting<LongKeys, 32>(keys, count); }
+void wide_sort(std::uint32_t* keys, std::uint64_t count) { sorting_network::sort_fitting<Keys, 16>(keys, count); }
+void wide_sort(std::uint64_t* keys, std::uint64_t count) { sorting_network::sort_fitting<LongKeys, 32>(keys, count); }
 
 namespace {
 

@@ -78,10 +78,6 @@ TEST_CASE("lists that fill their extent are read from the marks") {
 }
 
 TEST_CASE("marks of every value and density are listed, by bytes and by words, and nothing behind the last is written") {
-  if (!has_wide_sort()) {
-    MESSAGE("skipped: no AVX-512");
-    return;
-  }
   for (const std::uint64_t extent : {0, 1, 15, 16, 63, 64, 65, 128, 200, 1000, 4099})
     for (const std::uint64_t percent : {0, 1, 3, 10, 50, 97, 100}) {
       CAPTURE(extent);
@@ -101,30 +97,45 @@ TEST_CASE("marks of every value and density are listed, by bytes and by words, a
         CHECK(keys == expected);
       };
       listed(&list_marked);
-      listed(&wide_marked_by_words);
+      if (has_avx2_sort()) listed(&avx2_marked);
+      if (has_wide_sort()) listed(&wide_marked_by_words);
       if (has_byte_compress()) listed(&wide_marked_by_bytes);
     }
 }
 
-TEST_CASE("numbers of 64 bits are ordered in vectors, and nothing beside them is written") {
-  if (!has_wide_sort()) {
-    MESSAGE("skipped: no AVX-512");
-    return;
-  }
-  for (std::uint64_t count = 0; count <= longest_wide_sort; ++count) {
+namespace {
+
+// With one more element in front and behind, which must stay.
+template <class Key>
+void check_in_vectors(void (*sort)(Key*, std::uint64_t), std::uint64_t longest) {
+  for (std::uint64_t count = 0; count <= longest; ++count) {
     CAPTURE(count);
     Random random(count);
-    // One more element in front and behind, which must stay.
-    std::vector<std::uint64_t> keys = distinct_keys<std::uint64_t>(random, count, count % 2 == 0 ? ~std::uint64_t{0} : 400);
+    std::vector<Key> keys = distinct_keys<Key>(random, count, count % 2 == 0 ? ~Key{0} : 400);
     keys.resize(count);
-    std::vector<std::uint64_t> ordered(count + 2, 7);
+    std::vector<Key> ordered(count + 2, 7);
     std::ranges::copy(keys, ordered.begin() + 1);
     std::ranges::sort(keys);
-    wide_sort(ordered.data() + 1, count);
+    sort(ordered.data() + 1, count);
     CHECK(std::equal(keys.begin(), keys.end(), ordered.begin() + 1));
     CHECK(ordered.front() == 7);
     CHECK(ordered.back() == 7);
   }
+}
+
+}  // namespace
+
+TEST_CASE("numbers are ordered in the vectors that there are, and nothing beside them is written") {
+  if (has_avx2_sort()) {
+    check_in_vectors<std::uint32_t>(&avx2_sort, longest_avx2_sort);
+    check_in_vectors<std::uint64_t>(&avx2_sort, longest_long_avx2_sort);
+  }
+  if (has_wide_sort()) {
+    check_in_vectors<std::uint32_t>(&wide_sort, longest_wide_sort);
+    check_in_vectors<std::uint64_t>(&wide_sort, longest_wide_sort);
+  }
+  if (!has_wide_sort()) MESSAGE("skipped: no AVX-512");
+  if (!has_avx2_sort()) MESSAGE("skipped: no AVX2");
 }
 
 }  // namespace sort_keys_test
