@@ -143,8 +143,8 @@ BaselineVariant ttm_chain(const Csf& given, const Factors& factors) {
         const Row<R> row = fiber_row<R>(csf, factors.values[1], fiber);
         const double* scales = factors.values[0] + std::size_t{csf.crd[1][fiber]} * R;
         for (int r = 0; r < R; ++r) {
-          auto* into = reinterpret_cast<LooseVector*>(block + r * R);
-          for (int n = 0; n < Row<R>::count; ++n) into[n] += scales[r] * row.part[n];
+          double* const into = block + r * R;
+          for (int n = 0; n < Row<R>::count; ++n) stored(into + 8 * n, loaded(into + 8 * n) + scales[r] * row.part[n]);
         }
       }
     }

@@ -59,8 +59,8 @@ struct SpmmGathered {
     Vector sum{};
     Vector other{};
     for (; at + 16 <= last; at += 16) {
-      sum += *reinterpret_cast<const LooseVector*>(values + at) * gathered(given.factor, crd + at);
-      other += *reinterpret_cast<const LooseVector*>(values + at + 8) * gathered(given.factor, crd + at + 8);
+      sum += loaded(values + at) * gathered(given.factor, crd + at);
+      other += loaded(values + at + 8) * gathered(given.factor, crd + at + 8);
     }
     for (; at < last; at += 8) add_gathered(sum, values + at, given.factor, crd + at, std::min(last - at, 8U));
     *result = lane_sum(sum + other);

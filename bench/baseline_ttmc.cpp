@@ -29,7 +29,7 @@ struct Waiting {
 template <int R>
 inline void hold_row(Row<R>& row) {
 #ifdef __AVX512F__
-  for (int n = 0; n < Row<R>::count; ++n) asm("" : "+v"(row.part[n]));
+  for (int n = 0; n < Row<R>::count; ++n) asm("" : "+v"(row.part[n].part[0]));
 #else
   static_cast<void>(row);
 #endif
@@ -43,7 +43,7 @@ inline void add_to_tile(const Waiting<R>& waiting, double* __restrict matrix, in
   Vector tile[rows][columns];
   for (int r = 0; r < rows; ++r)
     for (int c = 0; c < columns; ++c)
-      tile[r][c] = fresh ? Vector{} : Vector(*reinterpret_cast<const LooseVector*>(matrix + (top + r) * R + c * 8));
+      tile[r][c] = fresh ? Vector{} : loaded(matrix + (top + r) * R + c * 8);
   for (int n = 0; n < waiting.count; ++n) {
     Row<R> row;
     row.load(waiting.rows[n]);
@@ -52,7 +52,7 @@ inline void add_to_tile(const Waiting<R>& waiting, double* __restrict matrix, in
       for (int c = 0; c < columns; ++c) tile[r][c] += waiting.scales[n][top + r] * row.part[c];
   }
   for (int r = 0; r < rows; ++r)
-    for (int c = 0; c < columns; ++c) *reinterpret_cast<LooseVector*>(matrix + (top + r) * R + c * 8) = tile[r][c];
+    for (int c = 0; c < columns; ++c) stored(matrix + (top + r) * R + c * 8, tile[r][c]);
 }
 
 template <int R, int Batch>

@@ -38,8 +38,8 @@ double gflops(const Threads& threads) {
   constexpr int sums = 16;
   return best_rate(threads, 2.0 * 8 * sums * rounds, [](std::size_t task, unsigned) {
     Vector sum[sums];  // each of its own value, or the compiler computes one for all
-    for (int n = 0; n < sums; ++n) sum[n] = Vector{} + static_cast<double>(n);
-    const Vector factor = Vector{} + 1 / static_cast<double>(task + 2);
+    for (int n = 0; n < sums; ++n) sum[n] = all_lanes(n);
+    const Vector factor = all_lanes(1 / static_cast<double>(task + 2));
     for (int round = 0; round < rounds; ++round)
       for (int n = 0; n < sums; ++n) sum[n] = sum[n] * factor + factor;
     for (int n = 1; n < sums; ++n) sum[0] += sum[n];
@@ -51,7 +51,7 @@ double read_in_order(const double* from, std::size_t elements, std::size_t times
   Vector sum[8] = {};
   for (std::size_t time = 0; time < times; ++time)
     for (std::size_t at = 0; at + 64 <= elements; at += 64)
-      for (int n = 0; n < 8; ++n) sum[n] += *reinterpret_cast<const LooseVector*>(from + at + 8 * n);
+      for (int n = 0; n < 8; ++n) sum[n] += loaded(from + at + 8 * n);
   for (int n = 1; n < 8; ++n) sum[0] += sum[n];
   return lane_sum(sum[0]);
 }
