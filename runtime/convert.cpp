@@ -16,6 +16,7 @@
 #include "runtime/open_levels.h"
 #include "runtime/scalar_traits.h"
 #include "runtime/tensor_facts.h"
+#include "runtime/transposed_rows.h"
 #include "runtime/widths.h"
 
 namespace weft {
@@ -155,6 +156,9 @@ static Expected<Tensor> converted(const Tensor& tensor, const Format& format, co
     if (!opened || opened->format() == format) return opened;
     return with_other_widths(*opened, format, resources, name);
   }
+  auto columns = transposed_rows(tensor, format, resources, name);
+  if (!columns) return std::unexpected(columns.error());
+  if (*columns) return std::move(**columns);
   auto listed = entries(tensor, values_decide_pattern(tensor, format), resources);
   if (!listed) return std::unexpected(listed.error());
   return build_checked(std::move(*listed), format, tensor.format().mode_order, resources, name);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "runtime/dense_levels.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 namespace {
@@ -10,6 +11,16 @@ namespace {
 constexpr double append_entry = 1.5;    // nanoseconds: capacity, coordinate, value, and whether anything was accumulated
 constexpr double assemble_byte = 0.08;  // of the result: written by a chunk, read and written again; per thread
 constexpr double coordinate_bytes = 4;
+// Of an entry that is sorted, one of a matrix whose rows become columns (runtime/transposed_rows.h): 6 ns.
+constexpr double share_of_transposing = 0.25;
+
+// What converting an entry of a result takes, beside one that is sorted.
+double converted_share(const ContractedTensor& result) {
+  if (!result.delivered) return 0;
+  const std::vector<Level>& levels = result.delivered->levels;
+  const bool columns = levels.size() == 2 && !result.delivered->layout && is_dense(levels[0].kind) && is_compressed(levels[1].kind);
+  return columns ? share_of_transposing : 1;
+}
 
 }  // namespace
 
@@ -21,7 +32,7 @@ SparseTarget::SparseTarget(const ContractedTensor& tensor, const std::vector<Ind
       shares_pattern_(tensor.like.has_value()),
       next_(next),
       any_order_(tensor.storage == Storage::of_loops),
-      delivered_(tensor.delivered.has_value()) {
+      converted_share_(converted_share(tensor)) {
   const std::size_t appended = appended_levels(tensor.layout.levels);
   for (std::size_t level = 0; level < indices.size(); ++level) {
     const IndexId index = indices[tensor.mode(level)];
@@ -75,7 +86,7 @@ KeyedWorkspace SparseTarget::workspace(IndexSet bound, double inserts) const {
 
 double SparseTarget::finishing_ns(const Machine& machine) const {
   if (shares_pattern_) return bytes_ / machine.stream[3];
-  const double converting = delivered_ ? entries_ * machine.convert_entry * machine.threads : 0;
+  const double converting = entries_ * converted_share_ * machine.convert_entry * machine.threads;
   return bytes_ * assemble_byte + converting;
 }
 

@@ -58,7 +58,7 @@ class SparseTarget {
   bool shares_pattern_ = false;
   std::optional<IndexId> next_;  ///< behind the shared levels
   bool any_order_ = false;
-  bool delivered_ = false;
+  double converted_share_ = 0;  ///< after the run
 };
 
 /// The accesses, of all those of a network, whose product a step writes.

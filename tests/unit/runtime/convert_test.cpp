@@ -143,6 +143,53 @@ TEST_CASE("leading levels become dense in place") {
   }
 }
 
+TEST_CASE("rows of a matrix become columns and rows again, by one part and by several") {
+  const Resources alone = resources(1);
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    Random random(seed);
+    const std::uint64_t rows = 1 + random.below(300), columns = 1 + random.below(300);
+    // Each part of a large one has entries of its own, or none: the first rows are empty now and then.
+    const std::uint64_t entries = seed % 10 == 0 ? 60'000 : random.below(2000);
+    const std::uint64_t first = random.chance(30) ? random.below(rows) : 0;
+    Coordinates made;
+    made.extents = {seed % 10 == 0 ? rows * 100 : rows, columns};
+    made.count = entries;
+    for (std::size_t mode = 0; mode < 2; ++mode) {
+      auto crd = Buffer::allocate(entries * 4, alone.memory, "crd");
+      REQUIRE(crd);
+      for (std::uint32_t& coordinate : crd->as<std::uint32_t>())
+        coordinate = static_cast<std::uint32_t>(mode == 0 ? first + random.below(made.extents[0] - first) : random.below(columns));
+      made.crd.push_back(std::move(*crd));
+    }
+    auto values = Buffer::allocate(entries * 8, alone.memory, "values");
+    REQUIRE(values);
+    for (double& value : values->as<double>()) value = static_cast<double>(random.below(9)) - 4;
+    made.values = std::move(*values);
+    const Format by_rows = *parse_format(random.chance(50) ? "ds" : "ss"), by_columns = *parse_format("ds:1,0");
+    const auto tensor = build(std::move(made), by_rows, alone, "T");
+    REQUIRE(tensor);
+    for (const unsigned threads : {1U, 3U}) {
+      INFO("seed ", seed, " threads ", threads);
+      const Resources r = resources(threads);
+      const auto transposed = convert(*tensor, by_columns, r, "T");
+      REQUIRE(transposed);
+      CHECK(transposed->format() == by_columns);
+      CHECK(verify(*transposed, r, "T"));
+      const auto again = convert(*transposed, *parse_format("ds"), r, "T");
+      REQUIRE(again);
+      CHECK(verify(*again, r, "T"));
+      const auto given = convert(*tensor, *parse_format("ds"), r, "T");
+      REQUIRE(given);
+      const auto same = [](const Buffer& a, const Buffer& b) {
+        return std::ranges::equal(a.as<const std::byte>(), b.as<const std::byte>());
+      };
+      CHECK(same(again->levels()[1].pos, given->levels()[1].pos));
+      CHECK(same(again->levels()[1].crd, given->levels()[1].crd));
+      CHECK(same(again->values(), given->values()));
+    }
+  }
+}
+
 TEST_CASE("narrow indices are a request, not an order") {
   List list{.extents = {1ull << 40}, .tuples = {{1ull << 39}, {5}}, .values = {1, 2}};
   auto tensor = build(coordinates(list), sparse_format(1), resources(), "T");
