@@ -137,6 +137,11 @@ TEST_CASE("entries whose coordinates follow each other are gone over as vectors"
   const Made adjacent(diagonals, flat_tree(2));
   CHECK(adjacent.ns(0, "d", 'i') * 3 < apart.ns(0, "d", 'i'));
   CHECK(adjacent.ns(0, "", 'd') == apart.ns(0, "", 'd'));
+  // Not where neighbours lie in rows of their own.
+  OwnedProblem columns = problem("B:di:ss:20000 X:dik -> ik", {{'d', 30}, {'i', 1000}, {'k', 32}});
+  const Made one_by_one(columns, flat_tree(2));
+  columns.operands[0].adjacent = Adjacency::from_first;
+  CHECK(Made(columns, flat_tree(2)).ns(0, "dk", 'i') == one_by_one.ns(0, "dk", 'i'));
 }
 
 TEST_CASE("a walk over a coordinate list enters one loop, and steps through its entries once") {
