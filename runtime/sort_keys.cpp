@@ -88,10 +88,11 @@ std::uint64_t list_marked(const std::uint8_t* marks, std::uint64_t extent, std::
   return has_avx2_sort() ? avx2_marked(marks, extent, keys) : marked(marks, extent, keys);
 }
 
-bool sort_in_vectors(std::uint32_t* keys, std::uint64_t count) {
+template <class Key>
+static bool sorted_in_vectors(Key* keys, std::uint64_t count, std::uint64_t longest_by_avx2) {
   if (has_wide_sort() && count <= longest_wide_sort) {
     wide_sort(keys, count);
-  } else if (has_avx2_sort() && count <= longest_avx2_sort) {
+  } else if (has_avx2_sort() && count <= longest_by_avx2) {
     avx2_sort(keys, count);
   } else {
     return false;
@@ -99,16 +100,8 @@ bool sort_in_vectors(std::uint32_t* keys, std::uint64_t count) {
   return true;
 }
 
-bool sort_in_vectors(std::uint64_t* keys, std::uint64_t count) {
-  if (has_wide_sort() && count <= longest_wide_sort) {
-    wide_sort(keys, count);
-  } else if (has_avx2_sort() && count <= longest_long_avx2_sort) {
-    avx2_sort(keys, count);
-  } else {
-    return false;
-  }
-  return true;
-}
+bool sort_in_vectors(std::uint32_t* keys, std::uint64_t count) { return sorted_in_vectors(keys, count, longest_avx2_sort); }
+bool sort_in_vectors(std::uint64_t* keys, std::uint64_t count) { return sorted_in_vectors(keys, count, longest_long_avx2_sort); }
 
 void sort_keys(std::uint32_t* keys, std::uint32_t* scratch, std::uint64_t count, std::uint64_t extent,
                const std::uint8_t* marks) {
