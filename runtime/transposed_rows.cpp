@@ -1,5 +1,7 @@
 #include "runtime/transposed_rows.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <span>
 #include <utility>
@@ -65,6 +67,9 @@ Expected<std::optional<Tensor>> transposed_rows(const Tensor& tensor, const Form
     resources.threads.for_each(static_cast<std::size_t>(parts), [&](std::size_t part, unsigned) { body(part); });
   };
 
+  const auto is_cancelled = [&] { return resources.cancellation.cancelled(); };
+  const auto cancelled = [&] { return fail(ErrorKind::cancelled, fmt::format("cancelled while converting {}", name)); };
+  if (is_cancelled()) return cancelled();
   auto counts = allocate(columns * parts, sizeof(std::uint32_t));
   if (!counts) return std::unexpected(counts.error());
   const auto next = counts->as<std::uint32_t>();
@@ -82,6 +87,7 @@ Expected<std::optional<Tensor>> transposed_rows(const Tensor& tensor, const Form
   }
   column_pos[columns] = begin;
 
+  if (is_cancelled()) return cancelled();
   auto coordinates = allocate(entries, sizeof(std::uint32_t));
   if (!coordinates) return std::unexpected(coordinates.error());
   auto values = allocate(entries, scalar_bytes(format.scalar));

@@ -11,7 +11,7 @@ namespace weft {
 /// A matrix whose last level is compressed, by its other mode, dense above compressed: ds or ss to ds:1,0. Columns are counted, then each
 /// entry is written where it stays (Gustavson, "Two fast algorithms for sparse matrices: multiplication and permuted transposition", ACM
 /// TOMS 1978): nothing is listed or sorted. Nothing, where formats are others, coordinates or positions are wider than 32 bits, or there
-/// are more columns than entries. Resource errors name `name`.
+/// are more columns than entries. Cancelled before each of the two passes. Errors name `name`.
 Expected<std::optional<Tensor>> transposed_rows(const Tensor& tensor, const Format& format, const Resources& resources,
                                                 std::string_view name);
 
