@@ -73,22 +73,21 @@ BoundOperand::Bound BoundOperand::bind_dense(const weft_engine* engine, const De
 
 BoundOperand::Bound BoundOperand::bind_matrix(const weft_engine* engine, const Operand& operand, bool verify) {
   if (!verify && kind_ == operand.kind && matrix_->is(operand.matrix, operand.arrays)) {
-    if (matrix_->sorted) matrix_->sorted->gather(operand.matrix, gathered_.data());
+    if (matrix_->sorted) matrix_->sorted->values(operand.matrix, gathered_);
     return Bound::same;
   }
   kind_ = Kind::other;
   const auto matrix = known_matrix(engine, name_.c_str(), operand.matrix, operand.arrays, verify);
   if (!matrix) return Bound::failed;
-  if (!matrix->sorted) {
+  if (!matrix->sorted || matrix->sorted->in_order()) {
     if (!set(matrix->tensor.get(), true)) return Bound::failed;
   } else {
     // Values of its own: the same matrix may be in another call at the same time.
-    gathered_.resize(matrix->sorted->value_bytes());
-    matrix->sorted->gather(operand.matrix, gathered_.data());
+    const void* const values = matrix->sorted->values(operand.matrix, gathered_);
     TensorHandle own;
     Failure failure;
     const std::int32_t kind =
-        weft_tensor_same_pattern(engine, matrix->tensor.get(), operand.matrix.scalar, gathered_.data(),
+        weft_tensor_same_pattern(engine, matrix->tensor.get(), operand.matrix.scalar, values,
                                  weft_tensor_nnz(matrix->tensor.get()), WEFT_BORROW, Out(own), failure);
     if (kind != WEFT_OK) failure.raise(kind);
     if (kind != WEFT_OK || !set(own.get(), true)) return Bound::failed;
@@ -106,6 +105,7 @@ BoundOperand::Bound BoundOperand::bind(const weft_engine* engine, const Operand&
     case Kind::csc:
     case Kind::bsr:
     case Kind::dia:
+    case Kind::coo:
       return bind_matrix(engine, operand, verify);
     case Kind::dense:
       return bind_dense(engine, operand.dense, operand.object.get());

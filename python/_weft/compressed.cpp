@@ -16,6 +16,8 @@ struct Names {
   PyObject* indices = PyUnicode_InternFromString("indices");
   PyObject* indptr = PyUnicode_InternFromString("indptr");
   PyObject* offsets = PyUnicode_InternFromString("offsets");
+  PyObject* row = PyUnicode_InternFromString("row");
+  PyObject* col = PyUnicode_InternFromString("col");
   PyObject* inner_shape = PyUnicode_InternFromString("_shape");
   PyObject* shape = PyUnicode_InternFromString("shape");
 };
@@ -25,20 +27,22 @@ const Names& names() {
   return all;
 }
 
-bool read_shape(PyObject* matrix, CompressedView& view) {
+/// Of a coo other where it has one axis or more than two.
+CompressedRead read_shape(PyObject* matrix, CompressedView& view) {
   Ref shape = Ref::taken(PyObject_GetAttr(matrix, names().inner_shape));
   if (!shape) {
     PyErr_Clear();
     shape = Ref::taken(PyObject_GetAttr(matrix, names().shape));
   }
-  if (!shape) return false;
+  if (!shape) return CompressedRead::failed;
   if (!PyTuple_Check(shape.get()) || PyTuple_Size(shape.get()) != 2) {
+    if (view.arrangement == Arrangement::entries && PyTuple_Check(shape.get())) return CompressedRead::other;
     PyErr_SetString(PyExc_TypeError, "a compressed matrix has a shape of two extents");
-    return false;
+    return CompressedRead::failed;
   }
   view.rows = PyLong_AsUnsignedLongLong(PyTuple_GetItem(shape.get(), 0));
   view.columns = PyLong_AsUnsignedLongLong(PyTuple_GetItem(shape.get(), 1));
-  return !PyErr_Occurred();
+  return PyErr_Occurred() ? CompressedRead::failed : CompressedRead::done;
 }
 
 template <class Index>
@@ -159,11 +163,62 @@ Order check_diagonals(const CompressedView& view, const char* name) {
   return Order::failed;
 }
 
+/// As many rows and columns as values, of one width.
+CompressedRead read_entries(PyObject* matrix, const char* name, CompressedView& view, CompressedArrays& arrays) {
+  arrays.pos = Ref::taken(PyObject_GetAttr(matrix, names().row));
+  if (!arrays.pos) return CompressedRead::failed;
+  arrays.crd = Ref::taken(PyObject_GetAttr(matrix, names().col));
+  if (!arrays.crd) return CompressedRead::failed;
+  Line rows;
+  if (!read_line(arrays.pos.get(), false, rows) || !rows.integers || !read_coordinates(arrays.crd.get(), view) ||
+      !read_values(arrays.values.get(), view) || rows.bits != view.index_bits) {
+    return CompressedRead::other;
+  }
+  view.pos = rows.data;
+  view.nnz = view.crd_count;
+  if (rows.count != view.nnz || view.value_count != view.nnz) {
+    raise_input(name, "%s: row has %llu elements, col %llu and data %llu", name,
+                static_cast<unsigned long long>(rows.count), static_cast<unsigned long long>(view.nnz),
+                static_cast<unsigned long long>(view.value_count));
+    return CompressedRead::failed;
+  }
+  return CompressedRead::done;
+}
+
+/// The first entry whose index of an axis is out of range; their number where none is.
+template <class Index>
+std::uint64_t first_outside(const void* indices, std::uint64_t count, std::uint64_t extent) {
+  const auto* each = static_cast<const Index*>(indices);
+  std::uint64_t at = 0;
+  while (at < count && static_cast<std::uint64_t>(static_cast<std::int64_t>(each[at])) < extent) ++at;
+  return at;
+}
+
+Order check_entries(const CompressedView& view, const char* name) {
+  for (const int axis : {0, 1}) {
+    const void* const indices = axis == 0 ? view.pos : view.crd;
+    const std::uint64_t extent = axis == 0 ? view.rows : view.columns;
+    std::uint64_t outside = 0;
+    {
+      const WithoutGil released(view.nnz > many_elements);
+      outside = view.index_bits == 64 ? first_outside<std::int64_t>(indices, view.nnz, extent)
+                                      : first_outside<std::int32_t>(indices, view.nnz, extent);
+    }
+    if (outside == view.nnz) continue;
+    raise_input(name, "%s: index %lld of entry %llu is not below %llu, the extent of axis %d, or negative", name,
+                static_cast<long long>(index_at(indices, view.index_bits, outside)),
+                static_cast<unsigned long long>(outside), static_cast<unsigned long long>(extent), axis);
+    return Order::failed;
+  }
+  return Order::unsorted;
+}
+
 }  // namespace
 
 std::uint64_t CompressedView::fibers() const {
   switch (arrangement) {
     case Arrangement::rows:
+    case Arrangement::entries:
       return rows;
     case Arrangement::columns:
       return columns;
@@ -178,6 +233,7 @@ std::uint64_t CompressedView::fibers() const {
 std::uint64_t CompressedView::width() const {
   switch (arrangement) {
     case Arrangement::rows:
+    case Arrangement::entries:
       return columns;
     case Arrangement::columns:
       return rows;
@@ -197,8 +253,10 @@ CompressedRead read_compressed(PyObject* matrix, Arrangement arrangement, const 
                                CompressedArrays& arrays) {
   view.arrangement = arrangement;
   arrays.values = Ref::taken(PyObject_GetAttr(matrix, names().data));
-  if (!arrays.values || !read_shape(matrix, view)) return CompressedRead::failed;
+  if (!arrays.values) return CompressedRead::failed;
+  if (const CompressedRead shape = read_shape(matrix, view); shape != CompressedRead::done) return shape;
   if (arrangement == Arrangement::diagonals) return read_diagonals(matrix, name, view, arrays);
+  if (arrangement == Arrangement::entries) return read_entries(matrix, name, view, arrays);
   arrays.crd = Ref::taken(PyObject_GetAttr(matrix, names().indices));
   if (!arrays.crd) return CompressedRead::failed;
   arrays.pos = Ref::taken(PyObject_GetAttr(matrix, names().indptr));
@@ -239,6 +297,7 @@ CompressedRead read_compressed(PyObject* matrix, Arrangement arrangement, const 
 
 Order check_compressed(const CompressedView& view, const char* name) {
   if (view.arrangement == Arrangement::diagonals) return check_diagonals(view, name);
+  if (view.arrangement == Arrangement::entries) return check_entries(view, name);
   Defect defect;
   Order order = Order::failed;
   {

@@ -179,16 +179,15 @@ PyObject* tensor(PyObject* self, PyObject* arguments) {
     return make_tensor(std::move(made), Ref::shared(self), owners);
   }
   const CompressedView& view = operand.matrix;
-  const Order order = trusted ? Order::canonical : check_compressed(view, name);
+  const bool as_said = trusted && view.arrangement != Arrangement::entries;
+  const Order order = as_said ? Order::canonical : check_compressed(view, name);
   if (order == Order::failed) return nullptr;
   CompressedView source = view;
   std::unique_ptr<SortedCopy> sorted;
   std::vector<std::byte> gathered;
   if (order == Order::unsorted) {
     sorted = std::make_unique<SortedCopy>(view);
-    gathered.resize(sorted->value_bytes());
-    sorted->gather(view, gathered.data());
-    source = sorted->view(gathered.data());
+    source = sorted->view(sorted->values(view, gathered));
   }
   auto diagonals = view.arrangement == Arrangement::diagonals ? std::make_unique<const DiagonalLevel>(view) : nullptr;
   const bool all_well = long_call_done(self, [&](const weft_cancellation* token, Failure& failure) {

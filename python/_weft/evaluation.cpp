@@ -37,12 +37,8 @@ TensorHandle tensor_of_matrix(const weft_engine* maker, const char* name, const 
   Held& one = held.emplace_back();
   one.matrix = known_matrix(maker, name, operand.matrix, operand.arrays, false);
   if (!one.matrix) return made;
-  const void* values = operand.matrix.values;
-  if (one.matrix->sorted) {
-    one.gathered.resize(one.matrix->sorted->value_bytes());
-    one.matrix->sorted->gather(operand.matrix, one.gathered.data());
-    values = one.gathered.data();
-  }
+  const void* const values =
+      one.matrix->sorted ? one.matrix->sorted->values(operand.matrix, one.gathered) : operand.matrix.values;
   const weft_tensor* const known = one.matrix->tensor.get();
   Failure failure;
   const std::int32_t kind = weft_tensor_same_pattern(maker, known, operand.matrix.scalar, values,

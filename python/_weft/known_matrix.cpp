@@ -45,11 +45,7 @@ bool refers_to(const Ref& weak, const Ref& object) {
 /// Of the matrix, or of its sorted copy; of one that has the pattern of another nothing is looked at again.
 bool make_tensor_of(KnownMatrix& made, const weft_engine* engine, const KnownMatrix* like) {
   CompressedView view = made.view;
-  if (made.sorted) {
-    made.gathered.resize(made.sorted->value_bytes());
-    made.sorted->gather(made.view, made.gathered.data());
-    view = made.sorted->view(made.gathered.data());
-  }
+  if (made.sorted) view = made.sorted->view(made.sorted->values(made.view, made.gathered));
   Failure failure;
   const std::int32_t kind =
       like ? weft_tensor_same_pattern(engine, like->tensor.get(), view.scalar, view.values, view.stored(), WEFT_BORROW,

@@ -32,6 +32,7 @@ TypeKind asked(PyTypeObject* type) {
   if (std::strncmp(text, "csc", 3) == 0) return {Kind::csc, matrix};
   if (std::strncmp(text, "bsr", 3) == 0) return {Kind::bsr, matrix};
   if (std::strncmp(text, "dia", 3) == 0) return {Kind::dia, matrix};
+  if (std::strncmp(text, "coo", 3) == 0) return {Kind::coo, matrix};
   return {Kind::other, matrix};
 }
 
@@ -39,6 +40,7 @@ Arrangement arrangement_of(Kind kind) {
   return kind == Kind::csc   ? Arrangement::columns
          : kind == Kind::bsr ? Arrangement::blocks
          : kind == Kind::dia ? Arrangement::diagonals
+         : kind == Kind::coo ? Arrangement::entries
                              : Arrangement::rows;
 }
 
@@ -57,7 +59,8 @@ Read read_in_place(const char* name, Operand& operand) {
     case Kind::csr:
     case Kind::csc:
     case Kind::bsr:
-    case Kind::dia: {
+    case Kind::dia:
+    case Kind::coo: {
       operand.matrix = {};
       const CompressedRead read =
           read_compressed(object, arrangement_of(operand.kind), name, operand.matrix, operand.arrays);
@@ -86,6 +89,7 @@ int Operand::order() const {
     case Kind::csc:
     case Kind::bsr:
     case Kind::dia:
+    case Kind::coo:
       return 2;
     case Kind::tensor:
       return static_cast<int>(weft_tensor_order(value_of<Tensor>(object.get()).tensor.get()));
@@ -102,6 +106,7 @@ std::uint64_t Operand::extent(std::uint32_t mode) const {
     case Kind::csc:
     case Kind::bsr:
     case Kind::dia:
+    case Kind::coo:
       return mode == 0 ? matrix.rows : matrix.columns;
     case Kind::tensor:
       return weft_tensor_extent(value_of<Tensor>(object.get()).tensor.get(), mode);
@@ -158,6 +163,7 @@ void append_signature(std::string& key, const Operand& operand) {
     case Kind::csc:
     case Kind::bsr:
     case Kind::dia:
+    case Kind::coo:
       key += static_cast<char>(operand.matrix.scalar);
       key += static_cast<char>(operand.matrix.index_bits);
       append(key, operand.matrix.rows);

@@ -10,10 +10,10 @@
 
 namespace weft_python {
 
-enum class Kind : std::uint8_t { other, number, dense, csr, csc, bsr, dia, tensor };
+enum class Kind : std::uint8_t { other, number, dense, csr, csc, bsr, dia, coo, tensor };
 
 /// One of scipy's that is read in place.
-constexpr bool is_matrix(Kind kind) { return kind >= Kind::csr && kind <= Kind::dia; }
+constexpr bool is_matrix(Kind kind) { return kind >= Kind::csr && kind <= Kind::coo; }
 
 /// One operand while a call lasts.
 struct Operand {

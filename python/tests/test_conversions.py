@@ -102,10 +102,64 @@ def test_a_matrix_changed_by_its_own_methods():
             check(M)
 
 
+def entries(kind, index, dtype=np.float64):
+    """A coo by rows; in no order; with entries twice."""
+    rows, columns = np.array([0, 0, 1, 3, 3, 3]), np.array([1, 4, 0, 0, 2, 4])
+    if kind != "sorted":
+        order = np.array([4, 0, 3, 1, 5, 2])
+        rows, columns = rows[order], columns[order]
+    if kind == "twice":
+        rows, columns = np.append(rows, [3, 0]), np.append(columns, [2, 1])
+    made = sp.coo_matrix((np.arange(1, len(rows) + 1, dtype=dtype), (rows, columns)), shape=(4, 5))
+    made.row, made.col = made.row.astype(index), made.col.astype(index)
+    return made
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("kind", ["sorted", "scrambled", "twice"])
+def test_coo_in_any_order(kind, index, dtype, monkeypatch):
+    M, x, y = entries(kind, index, dtype), np.arange(1.0, 6.0), np.empty(4)
+    monkeypatch.setattr(sp.coo_matrix, "tocsr", None)  # read by weft itself
+    kernel = weft.compile(SPMV, M=M, x=x)
+    for step in range(3):
+        wanted = M.toarray().astype(float) @ x
+        assert np.array_equal(kernel(M=M, x=x), wanted) and np.array_equal(kernel(M=M, x=x, out=y), wanted)
+        assert np.array_equal(weft.einsum("ij,j->i", M, x), wanted)
+        assert np.array_equal(weft.tensor(M).to_numpy(), M.toarray())
+        assert np.array_equal(weft.einsum("ij->ji", M, format="ds").toarray(), M.toarray().T)
+        M.data += 1
+    M.col[0] = 3  # as scipy's own methods never do: noticed all the same
+    assert np.array_equal(kernel(M=M, x=x), M.toarray().astype(float) @ x)
+    M.row, M.col = M.row[::-1], M.col[::-1]  # no arrays one after the other
+    monkeypatch.undo()
+    assert np.array_equal(kernel(M=M, x=x), M.toarray().astype(float) @ x)
+
+
+def test_values_of_a_sorted_coo_are_read_where_they_lie():
+    M = entries("sorted", np.int32)
+    known = weft.evaluate("S(i,j) = M(i,j)", M=M, format="S:ds")
+    M.data[:] = 0
+    assert known.sum() == 21 and weft.evaluate("s = M(i,j)", M=M) == 0
+
+
+def test_what_is_no_coo():
+    x = np.ones(5)
+    for change, told in [(lambda M: M.row.__setitem__(2, 4), "M: index 4 of entry 2 is not below 4, the extent of axis 0, or negative"),
+                         (lambda M: M.col.__setitem__(5, -1), "M: index -1 of entry 5 is not below 5, the extent of axis 1, or negative"),
+                         (lambda M: setattr(M, "data", M.data[:-1].copy()), "M: row has 6 elements, col 6 and data 5"),
+                         (lambda M: setattr(M, "row", M.row[:-1].copy()), "M: row has 5 elements, col 6 and data 6")]:
+        M = entries("sorted", np.int32)
+        change(M)
+        with pytest.raises(weft.InputError, match=told):
+            weft.evaluate(SPMV, M=M, x=x)
+
+
 def test_empty_ones():
     for shape in [(0, 0), (0, 5), (5, 0), (5, 5), (1, 1)]:
         M, x = sp.csr_matrix(shape), np.ones(shape[1])
         assert np.array_equal(weft.evaluate(SPMV, M=M, x=x), np.zeros(shape[0]))
+        assert np.array_equal(weft.evaluate(SPMV, M=sp.coo_matrix(shape), x=x), np.zeros(shape[0]))
         assert weft.evaluate("s = M(i,j)", M=M) == 0
         C = weft.evaluate("C(i,j) = 2 * M(i,j)", M=M, format="C:ds")
         assert C.shape == shape and C.nnz == 0

@@ -95,11 +95,15 @@ def sparse_operand(kind):
         made = sp.csr_matrix((made.data[order], made.indices[order], made.indptr))
     if kind in ("tensor", "borrowing"):
         return weft.tensor(made, copy=kind == "tensor")
-    return made.tocsc() if kind == "csc" else made
+    if kind == "scrambled":
+        order = np.random.default_rng(3).permutation(made.nnz)
+        made = made.tocoo()
+        return sp.coo_matrix((made.data[order], (made.row[order], made.col[order])), shape=made.shape)
+    return made.tocsc() if kind == "csc" else made.tocoo() if kind == "coo" else made
 
 
 @pytest.mark.parametrize("format", ["ds", "ss"])
-@pytest.mark.parametrize("kind", ["csr", "csc", "unsorted", "tensor", "borrowing"])
+@pytest.mark.parametrize("kind", ["csr", "csc", "unsorted", "coo", "scrambled", "tensor", "borrowing"])
 @pytest.mark.parametrize("text", PATTERNS)
 def test_results_live_without_operands_and_change_without_them(text, kind, format):
     A, u = sparse_operand(kind), np.arange(300.0) % 5 + 1
@@ -116,8 +120,10 @@ def test_results_live_without_operands_and_change_without_them(text, kind, forma
     assert np.array_equal(A.to_numpy() if isinstance(A, weft.Tensor) else A.toarray(), dense)
     if not isinstance(A, weft.Tensor):
         A.data[:] = 0
-        A.indices[:] = A.indices[::-1].copy()
+        indices = A.col if A.format == "coo" else A.indices
+        indices[:] = indices[::-1].copy()
         assert np.array_equal(shown(second), wanted)
+        del indices
     del A, operands, first
     gc.collect()
     scratch = [np.full(3000, 7, np.int32) for _ in range(50)]

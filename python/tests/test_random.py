@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import weft
 
 KINDS = ["C", "F", "strided", "reversed", "read-only", "swapped", "csr", "csc", "coo", "unsorted csr", "unsorted csc",
-         "bsr", "unsorted bsr", "dia", "tensor", "layout", "list", "pair"]
-MATRICES = ("csr", "csc", "coo", "unsorted csr", "unsorted csc", "bsr", "unsorted bsr", "dia", "layout")
+         "unsorted coo", "bsr", "unsorted bsr", "dia", "tensor", "layout", "list", "pair"]
+MATRICES = ("csr", "csc", "coo", "unsorted csr", "unsorted csc", "unsorted coo", "bsr", "unsorted bsr", "dia", "layout")
 
 
 def unsorted(dense, by_columns, index, rng):
@@ -77,6 +77,8 @@ def arranged(dense, kind, index, rng):
         return by_diagonals(dense, index, rng)
     if kind == "layout":
         return weft.tensor(dense, format=str(rng.choice(["bcsr(2,2)", "bcsr(3,1)", "dia", "(i,j) -> (j-i:s unordered, j:d)", "ell"])))
+    if kind == "unsorted coo":
+        return unsorted(dense, False, index, rng).tocoo()
     if kind.startswith("unsorted"):
         return unsorted(dense, kind.endswith("csc"), index, rng)
     if kind == "tensor" and dense.ndim:

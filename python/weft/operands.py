@@ -8,7 +8,7 @@ import numpy as np
 from weft import _engines
 from weft.errors import InputError, UnsupportedError
 
-_IN_PLACE = ("csr", "csc", "bsr", "dia")  # formats of scipy whose arrays are read where they lie
+_IN_PLACE = ("csr", "csc", "bsr", "dia", "coo")  # formats of scipy whose arrays are read where they lie
 _FLOATS = {np.dtype(np.float64), np.dtype(np.float32)}
 
 
@@ -110,7 +110,7 @@ def _scipy(name, matrix):
         raise _other_type(name, matrix.dtype)
     if matrix.ndim != 2:
         return _engines.current().tensor((matrix.data, matrix.coords), shape=matrix.shape)
-    if matrix.format not in _IN_PLACE or (matrix.format == "bsr" and 0 in matrix.data.shape[1:]):
+    if matrix.format not in _IN_PLACE or matrix.format == "coo" or (matrix.format == "bsr" and 0 in matrix.data.shape[1:]):
         return matrix.tocsr()
     if matrix.format == "dia":
         return _diagonals(name, matrix)
