@@ -388,11 +388,18 @@ Expected<std::map<std::string, Tensor>> BoundNetwork::level_results() {
     const ScheduledTensor& scheduled = schedule.tensors[number];
     if (scheduled.role != TensorRole::result) continue;
     const Tensor& computed = state.tensors[number];
+    const auto output = state.written_to.find(number);
     for (std::size_t level = 0; level < computed.order(); ++level) {
       if (is_compressed(computed.format().levels[level].kind) && computed.levels()[level].pos.size_bytes() == 0)
         return input_error(fmt::format("there is no result {}: no run has finished", scheduled.name));
     }
-    if (scheduled.delivered && !state.delivered.contains(number)) {
+    // Dense memory of the host takes dense elements in whatever order they are.
+    const bool straight = output != state.written_to.end() && computed.format().all_dense() && output->second.memory.format().all_dense();
+    if (scheduled.delivered && straight) {
+      Format there = *scheduled.delivered;
+      there.scalar = output->second.memory.format().scalar;
+      state.delivered[number] = in_place(output->second.memory, there);
+    } else if (scheduled.delivered && !state.delivered.contains(number)) {
       if (const Tensor* const lender = state.lender_of(scheduled)) {
         state.delivered[number] = at_positions(*lender, scheduled, computed);
       } else {
@@ -403,10 +410,10 @@ Expected<std::map<std::string, Tensor>> BoundNetwork::level_results() {
     }
     const Tensor& result = scheduled.delivered ? state.delivered[number] : computed;
     results[scheduled.name] = result;
-    const auto output = state.written_to.find(number);
     if (output == state.written_to.end()) continue;
     if (!state.handed_over) {
-      if (auto written = state.write_out(scheduled, output->second, result); !written) return std::unexpected(written.error());
+      const Tensor& from = straight ? computed : result;
+      if (auto written = state.write_out(scheduled, output->second, from); !written) return std::unexpected(written.error());
       output->second.memory.values_changed();
     }
     const bool host_memory = !output->second.memory.format().all_dense() || output->second.scaling != Scaling{};

@@ -58,8 +58,9 @@ void append_operand(std::string& text, const OperandFacts& operand, const Networ
 
 void append_options(std::string& text, const PlanOptions& options, const Network& network) {
   const auto& [calls, memory_limit, planning_memory, strict_fp, prove, budget, tree, result_formats, result_patterns, results,
-               machine, objective, joins, cancelled_by, progress] = options;
-  static_cast<void>(budget);  // made by plan(), as `prove` says
+               reorders_results, machine, objective, joins, cancelled_by, progress] = options;
+  static_cast<void>(budget);            // made by plan(), as `prove` says
+  static_cast<void>(reorders_results);  // false for parts of a network alone
   text += fmt::format("calls {}\n", calls);
   if (memory_limit != no_limit) text += fmt::format("memory limit {}\n", memory_limit);
   if (strict_fp) text += "strict floating point\n";

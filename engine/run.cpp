@@ -518,7 +518,7 @@ std::uint64_t BoundNetwork::bytes() const {
   }
   for (const auto& [number, tensor] : state_->delivered) {
     const bool shares_values = tensor.values().data() == state_->tensors[number].values().data();
-    if (!shares_values) bytes += tensor.bytes();
+    if (!shares_values && !tensor.values().borrowed()) bytes += tensor.bytes();
   }
   for (const BoundNest& nest : state_->nests) {
     for (const PrivateCopies& copies : nest.copies) {

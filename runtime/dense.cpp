@@ -14,6 +14,7 @@
 #include "runtime/indices.h"
 #include "runtime/scalar_traits.h"
 #include "runtime/tensor_facts.h"
+#include "runtime/transposed_tiles.h"
 
 namespace weft {
 
@@ -75,13 +76,25 @@ void copy_elements(const Tensor& tensor, const Tensor& result, Scaling scaling, 
   auto stored = result.writable_values<To>();
   const std::size_t order = tensor.order();
   const std::vector<std::uint64_t> from_by_mode = strides_by_mode(tensor), to_by_mode = strides_by_mode(result);
-  std::vector<std::uint64_t> from_strides(order), to_strides(order);
+  CopiedLevels levels;
   std::uint64_t elements = 1;
   for (std::size_t l = 0; l < order; ++l) {
-    from_strides[l] = from_by_mode[result.format().mode_order[l]];
-    to_strides[l] = to_by_mode[result.format().mode_order[l]];
-    elements *= result.extent_of_level(l);
+    levels.extents.push_back(result.extent_of_level(l));
+    levels.from_strides.push_back(from_by_mode[result.format().mode_order[l]]);
+    levels.to_strides.push_back(to_by_mode[result.format().mode_order[l]]);
+    elements *= levels.extents.back();
   }
+  const auto set = [&](std::uint64_t to, From source) {
+    To& target = stored[to];
+    if constexpr (plain) target = static_cast<To>(source);
+    else target = scaled(target, source);
+  };
+  constexpr std::size_t line = 64 / sizeof(From);
+  if (const auto across = elements == 0 ? std::nullopt : level_read_in_order(levels, line)) {
+    copy_transposed<line>(levels, *across, tensor.offset(), result.offset(), given.data(), resources.threads, set);
+    return;
+  }
+  const std::vector<std::uint64_t>&from_strides = levels.from_strides, &to_strides = levels.to_strides;
   for_blocks(resources.threads, Blocks(elements, resources.threads),
              [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
                std::vector<std::uint64_t> at(order);
@@ -103,15 +116,8 @@ void copy_elements(const Tensor& tensor, const Tensor& result, Scaling scaling, 
                  if (plain && from_step == 1 && to_step == 1) {
                    std::transform(&given[from], &given[from] + length, &stored[to], [](From value) { return static_cast<To>(value); });
                  } else {
-                   for (std::uint64_t each = 0; each < length; ++each) {  // numbers wrap where strides are negative
-                     To& target = stored[to + each * to_step];
-                     const From source = given[from + each * from_step];
-                     if constexpr (plain) {
-                       target = static_cast<To>(source);
-                     } else {
-                       target = scaled(target, source);
-                     }
-                   }
+                   // Numbers wrap where strides are negative.
+                   for (std::uint64_t each = 0; each < length; ++each) set(to + each * to_step, given[from + each * from_step]);
                  }
                  n += length;
                  if (order == 0) break;

@@ -103,6 +103,9 @@ struct PlanOptions {
   std::map<std::string, std::string> result_patterns;  ///< requested by --format NAME:like(OPERAND)
   /// Assignments whose results are wanted, beside the last and those of result_formats; the others may be fused away.
   std::set<std::string> results;
+  /// Whether results may be computed in another order of their modes and converted when they are handed over; else later assignments
+  /// read them as they are computed.
+  bool reorders_results = true;
   Machine machine;                              ///< constants of the cost model
   Objective objective = Objective::time;
   /// Sizes of joins of sparse operands (joins.h) over what independence says, where they were counted.

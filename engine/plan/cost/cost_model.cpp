@@ -5,6 +5,7 @@
 #include <limits>
 #include <set>
 
+#include "engine/plan/cost/conversion.h"
 #include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/check.h"
 #include "runtime/dense_levels.h"
@@ -436,6 +437,7 @@ double CostModel::clearing(StatementRange range) const {
     }
     const double bytes = statements_[number].model->target->bytes();
     ns += bytes / options_.machine.stream[options_.machine.cache_level(bytes)];
+    ns += reordering_ns(statements_[number].model->handing_over, options_.machine);
   }
   return ns;
 }

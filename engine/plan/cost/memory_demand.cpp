@@ -198,8 +198,9 @@ class Demands {
   void lasting(const ScheduledTensor& tensor) {
     if (tensor.role == TensorRole::result) {
       const auto number = static_cast<std::uint32_t>(&tensor - schedule_.tensors.data());
-      const bool dense = tensor.format.all_dense() && !tensor.delivered;
-      const double bytes = dense ? result_bytes(problem_.network.tensors[tensor.tensor], tensor.format.scalar)
+      const bool dense = tensor.format.all_dense();
+      const double copies = tensor.delivered ? 2 : 1;
+      const double bytes = dense ? copies * result_bytes(problem_.network.tensors[tensor.tensor], tensor.format.scalar)
                                  : expected_bytes(schedule_, writer_of(schedule_, number), problem_);
       (dense ? announced_ : growing_) += demand("result " + tensor.name, bytes, !dense);
     } else if (tensor.opened) {

@@ -138,6 +138,7 @@ class StatementModels {
     bool fills_copy = false;      // is such a copy's own
     bool walks = false;           // one loop may walk over a chain of levels: the only statement, of one sparse operand
     bool dense_target = false;
+    double handing_over = 0;      // bytes of a dense target whose elements change their order at the end
     ShortRow<IndexSet, usual_factors> keys;   // per factor, of sparse intermediates: what sparse factors of their writers restrict
     IndexSet filtered = 0;        // indices of sparse factors
     bool leaves_out = false;      // a factor: by its entries, or at sums of indices that are out of range for some coordinates

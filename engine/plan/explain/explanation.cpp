@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "engine/plan/const/workspace_order.h"
+#include "engine/plan/cost/conversion.h"
 #include "engine/plan/cost/cost_model.h"
 #include "engine/plan/cost/memory_demand.h"
 #include "engine/plan/explain/quantities.h"
@@ -74,7 +75,13 @@ std::string result_reason(const Schedule& schedule, std::uint32_t result, const 
     if (tensor.delivered) text += fmt::format("; handed over as {}, with the same entries in the same order", tensor.delivered->text());
     return text;
   }
-  if (!has_sparse_level(tensor.format)) return requested ? "requested" : "dense: any entry may be written";
+  if (!has_sparse_level(tensor.format)) {
+    std::string text = requested ? "requested" : "dense: any entry may be written";
+    if (!tensor.delivered) return text;
+    const double ns = reordering_ns(result_bytes(network.tensors[tensor.tensor], tensor.format.scalar), options.machine);
+    return text + fmt::format("; computed as {}, so that its rows lie along the loops, and handed over as {}: {} after every run",
+                              tensor.format.text(), tensor.delivered->text(), time_text(ns));
+  }
   const std::size_t writer = writer_of(schedule, result);
   const ExpectedEntries expected = expected_entries(schedule, writer, problem);
   std::string text = fmt::format("{}: {}; {}", requested ? "requested" : "sparse", expected_text(expected),

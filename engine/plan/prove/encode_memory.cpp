@@ -61,7 +61,8 @@ double WorkspaceBytes::of_result() const {
   const Contractions& contractions = alternative_.contractions;
   const ContractedTensor& result = contractions.tensors[contractions.steps.back().target.tensor];
   const std::size_t last = contractions.steps.size() - 1;
-  return result.dense() && !result.delivered ? dense(last, modes(last)) : 0;
+  if (!result.dense()) return 0;
+  return dense(last, modes(last)) * (result.delivered ? 2 : 1);
 }
 
 std::optional<double> WorkspaceBytes::drained(std::size_t writer, Outside where, IndexId index, StatementRange range) const {

@@ -69,6 +69,7 @@ class WaysOfAssignments {
   bool add(std::size_t part, const std::vector<OperandFacts>& known, const std::optional<Format>& stored, bool read) {
     PlanOptions& options = options_.emplace_back(stored_.options);
     options.joins = renumbered(stored_.options.joins, counted_, occurrences(networks_[part], known));
+    options.reorders_results = false;
     if (stored) options.result_formats[stored_.network.tensors[result(part)].name] = *stored;
     const Problem problem{networks_[part], known, options};
     AlternativeChoice choice = all_alternatives(problem, most_ways);

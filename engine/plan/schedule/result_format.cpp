@@ -53,6 +53,21 @@ std::optional<ResultFormat> leading_like_format(const Problem& problem) {
   return std::nullopt;
 }
 
+// A dense result whose rows lie along an index that sparse factors restrict is written here and there, a line of the cache for each
+// element: with the unrestricted modes last instead, and converted, it is written row by row. R(k,j) = X(i,k) * M(i,j) is computed by j.
+std::vector<ResultFormat> dense_ways(const Format& wanted, IndexSet restricted, const Problem& problem) {
+  const PlanOptions& options = problem.options;
+  std::vector<ResultFormat> ways{{wanted}};
+  const std::vector<IndexId>& indices = problem.network.assignments.front().result.indices;
+  if (!options.reorders_results || options.objective == Objective::workspace_order || indices.size() < 2) return ways;
+  if (index_set(indices) == one_index(indices.front())) return ways;  // R(i,i): a diagonal
+  if (!contains(restricted, indices[wanted.mode_order.back()])) return ways;
+  Format by_rows = wanted;
+  std::ranges::stable_partition(by_rows.mode_order, [&](std::uint32_t mode) { return contains(restricted, indices[mode]); });
+  if (by_rows.mode_order != wanted.mode_order) ways.push_back({by_rows, wanted});
+  return ways;
+}
+
 }  // namespace
 
 Format sparse_result_format(const ProductEstimate& product, const std::vector<IndexId>& indices,
@@ -91,14 +106,17 @@ std::vector<ResultFormat> result_formats(const Problem& problem) {
     const auto like = like_format(problem);
     return {like ? *like : ResultFormat{dense_format(result.extents.size(), result.scalar)}};
   }
-  if (asked && requested->second.all_dense()) return {{requested->second}};
+  if (asked && requested->second.all_dense()) {
+    const bool sparse = indices.size() > 1 && has_sparse_factor(network, operands);
+    return dense_ways(requested->second, sparse ? result_estimate(network, operands).restricted() : 0, problem);
+  }
   const ResultFormat dense{dense_format(result.extents.size(), result.scalar)};
   // The order of workspaces is a question about dense ones.
   const bool orders = options.objective == Objective::workspace_order;
   if (!asked && orders) return {dense};
   if (!asked && (result.extents.empty() || !has_sparse_factor(network, operands))) return {dense};
   const ProductEstimate product = result_estimate(network, operands);
-  if (!asked && product.fill(index_set(indices)) >= sparse_fill) return {dense};
+  if (!asked && product.fill(index_set(indices)) >= sparse_fill) return dense_ways(dense.format, product.restricted(), problem);
 
   // Shared positions cost nothing: where they are possible nothing is cheaper.
   const auto like = like_format(problem);

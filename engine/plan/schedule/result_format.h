@@ -25,7 +25,8 @@ struct ResultFormat {
 
 /// Every way that is worth pricing, the plainest first: the requested format, computed in its own mode order, and in
 /// whatever order the loops take (Storage::of_loops), to be converted; the pattern of an operand, or of its leading levels, where that is
-/// provably the result's; without a request what the estimated fill says. Dense results have exactly one way.
+/// provably the result's; without a request what the estimated fill says. A dense result also by the rows that loops over sparse factors
+/// leave free.
 std::vector<ResultFormat> result_formats(const Problem& problem);
 
 /// The first of them.

@@ -191,6 +191,7 @@ class JointPlanner {
     std::optional<Planned>& made = planned_[name];
     PlanOptions options = options_;
     options.memory_limit = assignment_memory(stored_, part, operands_, options_);
+    options.reorders_results = false;
     if (own != nullptr) options.result_formats[stored_.tensors[result(part)].name] = *own;
     std::vector<OperandFacts> seen = known;
     std::erase_if(seen, [&](const OperandFacts& facts) { return facts.computed && is_dropped(facts.tensor, part); });

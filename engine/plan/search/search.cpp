@@ -259,7 +259,7 @@ void add_smaller_intermediates(SearchResult& found, const Problem& problem, Sear
   if (!found.memory_binds || found.candidates.empty() || found.candidates.front().cost.announced_bytes <= limit) return;
   const Schedule& cheapest = found.candidates.front().schedule;
   const ScheduledTensor& result = cheapest.tensors[cheapest.statements.back().target.tensor];
-  double left = memory_beside(problem, result.format.all_dense() && !result.delivered);
+  double left = memory_beside(problem, result.format.all_dense());
   std::vector<Candidate> added;
   scope.marks = false;  // what they save is not memory
   for (int halving = 0; halving <= most_halvings && left >= 1 && !is_cancelled(options); ++halving, left /= 2) {

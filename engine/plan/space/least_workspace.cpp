@@ -117,7 +117,7 @@ std::uint64_t leave_out_too_large(std::vector<ContractionTree>& trees, const Pro
                                   const ResultFormat& result) {
   const auto& [network, operands, options] = problem;
   if (options.memory_limit == PlanOptions{}.memory_limit) return 0;
-  const double left = memory_beside(problem, result.format.all_dense() && !result.delivered);
+  const double left = memory_beside(problem, result.format.all_dense());
   double largest = scalar_bytes(Scalar::f64);
   for (const Index& index : network.indices) largest *= std::max(1.0, static_cast<double>(index.extent));
   if (largest <= left) return 0;

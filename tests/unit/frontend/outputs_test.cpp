@@ -138,6 +138,54 @@ TEST_CASE("outputs: sums whose threads have copies of their own, large ones cut 
   }
 }
 
+TEST_CASE("outputs: results that are computed by other rows go into any memory, scaled, and come back as asked") {
+  const Tensor M = operand("sparse(300x2000,nnz=9000,seed=1)", "ds"), C = operand("uniform(300x24)");
+  const Tensor turned = *convert(*convert(M, dense_format(2), Resources(), "M"), *parse_format("dd:1,0"), Resources(), "M");
+  TensorArrays arrays = turned.arrays();
+  arrays.format = dense_format(2);
+  arrays.extents = {2000, 300};
+  const std::vector<double> by_column = product(Tensor(arrays), C, 24);  // of y(r,j), columns of y one after the other
+  for (const unsigned threads : {1U, 2U}) {
+    for (const bool scaled : {false, true}) {
+      CAPTURE(threads);
+      CAPTURE(scaled);
+      CompileOptions options;
+      options.formats["M"] = M.format();
+      if (scaled) options.scaled = {"y"};
+      const Kernel kernel = compiled(engine_with(threads), "y(r,j) = C(i,r) * M(i,j)", {{"M", M}, {"C", C}}, options);
+      REQUIRE(kernel.explain(Stage::schedule)->find("result y dd:1,0 f64 delivered dd:0,1 f64") != std::string::npos);
+      Bindings bindings = bound({{"M", M}, {"C", C}});
+      const Tensor own = results_of(kernel, bindings).at("y");
+      CHECK(own.format().text() == "dd:0,1");
+      REQUIRE(verify(own, Resources(), "y"));
+      const auto at = [&](std::uint64_t r, std::uint64_t j) { return by_column[j * 24 + r]; };
+      std::size_t wrong = 0;
+      for (std::uint64_t r = 0; r < 24; ++r)
+        for (std::uint64_t j = 0; j < 2000; ++j) wrong += own.values().as<const double>()[r * 2000 + j] == at(r, j) ? 0 : 1;
+      CHECK(wrong == 0);
+      // By rows, by rows with gaps, by columns; f32 too.
+      for (const auto& [down, across] : {std::pair<std::int64_t, std::int64_t>{2000, 1}, {2003, 1}, {1, 24}, {1, 25}, {4001, 2}}) {
+        CAPTURE(down);
+        const auto size = static_cast<std::size_t>(23 * down + 1999 * across + 1);
+        std::vector<double> y(size, 1);
+        std::vector<float> single(size, 1);
+        bindings.output("y", *borrow_dense({24, 2000}, y, {down, across}), {2, 3});
+        const Tensor there = results_of(kernel, bindings).at("y");
+        bindings.output("y", *borrow_dense({24, 2000}, single, {down, across}));
+        results_of(kernel, bindings);
+        CHECK(there.values().as<const double>().data() == y.data());
+        for (std::uint64_t r = 0; r < 24; ++r) {
+          for (std::uint64_t j = 0; j < 2000; ++j) {
+            const std::uint64_t place = r * static_cast<std::uint64_t>(down) + j * static_cast<std::uint64_t>(across);
+            wrong += y[place] == 2 * at(r, j) + 3 && single[place] == static_cast<float>(at(r, j)) ? 0 : 1;
+          }
+        }
+        CHECK(wrong == 0);
+      }
+    }
+  }
+}
+
 TEST_CASE("outputs: results that others read, several at once, each with factors of its own") {
   const Tensors operands = {{"M", operand("sparse(9x8,nnz=30,seed=2)")}, {"A", operand("uniform(9x3)")}, {"B", operand("uniform(8x3)")},
                             {"D", operand("uniform(8x2)")}};

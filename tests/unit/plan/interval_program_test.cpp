@@ -48,7 +48,7 @@ TEST_CASE("the dynamic program finds the cheapest of all enumerated schedules") 
       }
     }
     const Problem proving{made.network, made.operands, everything(made.options)};
-    const SearchResult found = search_schedules(proving, {.chains = false, .opens = false});
+    const SearchResult found = search_schedules(proving, {.transposes = false, .chains = false, .opens = false});
     REQUIRE_FALSE(found.candidates.empty());
     CHECK(found.frontier.all_trees());
     CAPTURE(print(found.candidates.front().schedule, made.network));
@@ -88,7 +88,7 @@ TEST_CASE("with counted joins too") {
       cheapest = std::min(cheapest, cost(schedule, made).ns);
     }
     const Problem proving{made.network, made.operands, everything(made.options)};
-    const SearchResult found = search_schedules(proving, {.chains = false, .opens = false});
+    const SearchResult found = search_schedules(proving, {.transposes = false, .chains = false, .opens = false});
     REQUIRE_FALSE(found.candidates.empty());
     CAPTURE(print(found.candidates.front().schedule, made.network));
     CHECK(found.candidates.front().cost.ns == doctest::Approx(cheapest).epsilon(1e-9));

@@ -75,10 +75,11 @@ class Exhaustive {
   std::vector<Kept> all_of(std::size_t part, const std::vector<OperandFacts>& known) const {
     const Network network = part_network(stored_, part);
     std::vector<PlanOptions> ways{problem_.options};
+    ways.front().reorders_results = stored_.assignments.size() == 1;
     const std::string& result = name(stored_.assignments[part]);
     if (part + 1 < stored_.assignments.size() && !is_wanted(result, stored_, problem_.options)) {
       for (const Format& format : result_layouts(Problem{network, known, problem_.options}).formats) {
-        ways.push_back(problem_.options);
+        ways.push_back(ways.front());
         ways.back().result_formats[result] = format;
       }
     }
@@ -214,9 +215,10 @@ std::size_t most_factors(const Network& network) {
   return inlined(network, all).assignments.back().terms.front().factors.size();
 }
 
-bool has_marks(const Schedule& schedule) {
+bool is_beyond(const Schedule& schedule) {
   return std::ranges::any_of(schedule.tensors, [](const ScheduledTensor& tensor) {
-    return tensor.role == TensorRole::operand && tensor.converted && std::ranges::any_of(tensor.format.levels, has_gaps, &Level::kind);
+    const bool marked = std::ranges::any_of(tensor.format.levels, has_gaps, &Level::kind);
+    return tensor.role == TensorRole::operand && tensor.converted && (marked || tensor.format.all_dense());
   });
 }
 

@@ -80,6 +80,29 @@ TEST_CASE("other level kinds are converted after the run") {
   }
 }
 
+TEST_CASE("a dense result lies along what no sparse factor restricts while it is computed") {
+  const std::map<char, std::uint64_t> extents{{'i', 20000}, {'j', 20000}, {'k', 32}, {'h', 16}};
+  const Plan found = planned(problem("X:ik M:ij:ds:200000 -> kj", extents));
+  CHECK(result_of(found).format.text() == "dd:1,0");
+  REQUIRE(result_of(found).delivered.has_value());
+  CHECK(result_of(found).delivered->text() == "dd:0,1");
+  // Both are there at the end, and count.
+  const auto memory = std::ranges::find(found.cost.memory, "result R", &MemoryDemand::name);
+  REQUIRE(memory != found.cost.memory.end());
+  CHECK(memory->bytes == 2 * 32 * 20000 * 8);
+  // As asked for; where it lies so already; where nothing is restricted; of several modes, the rest in their order.
+  CHECK(result_of(planned(requested(problem("X:ik M:ij:ds:200000 -> kj", extents), "dd"))).delivered.has_value());
+  CHECK_FALSE(result_of(planned(requested(problem("X:ik M:ij:ds:200000 -> kj", extents), "dd:1,0"))).delivered.has_value());
+  CHECK_FALSE(result_of(planned(problem("X:ik M:ij:ds:200000 -> jk", extents))).delivered.has_value());
+  CHECK_FALSE(result_of(planned(problem("X:ik Y:ih -> kh", extents))).delivered.has_value());
+  CHECK(result_of(planned(problem("X:ik Y:ih M:ij:ds:200000 -> khj", extents))).format.text() == "ddd:2,0,1");
+  // Parts of a network hand over what they compute.
+  OwnedProblem parts = forest_problem("S = X:ik M:ij:ds:200000 -> kj; R = S:kj w:j -> k", extents);
+  parts.options.results = {"S"};
+  const Plan stored = planned(parts);
+  for (const ScheduledTensor& tensor : stored.schedule.tensors) CHECK_FALSE(tensor.delivered.has_value());
+}
+
 TEST_CASE("a sum inside stored entries of one operand shares its positions") {
   const std::map<char, std::uint64_t> extents{{'i', 2000}, {'j', 3000}, {'k', 400}, {'r', 16}};
   for (const char* text : {"M:ij:ds:50000 A:ir B:jr -> ij", "T:ijk:sss:90000 A:ir B:jr C:kr -> ijk", "M:ij:ss:50000 A:ir B:jr -> ji"}) {

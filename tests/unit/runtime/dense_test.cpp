@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <random>
 
 #include "unit/runtime/reference.h"
 
@@ -64,6 +65,81 @@ TEST_CASE("a dense tensor of many blocks is transposed") {
   for (std::size_t i = 0; i < 301; ++i)
     for (std::size_t j = 0; j < 403; ++j) same = same && other[j * 301 + i] == values[i * 403 + j];
   CHECK(same);
+}
+
+// Strides in elements of a tensor whose modes are nested in a drawn order, with gaps, some of them backwards.
+TensorArrays drawn_memory(const std::vector<std::uint64_t>& extents, Scalar scalar, bool packed, std::mt19937_64& rng,
+                          std::vector<std::byte>& room) {
+  const std::size_t order = extents.size();
+  std::vector<std::size_t> nested(order);
+  for (std::size_t n = 0; n < order; ++n) nested[n] = n;
+  for (std::size_t n = order; n-- > 1;) std::swap(nested[n], nested[rng() % (n + 1)]);
+  TensorArrays tensor;
+  tensor.format = dense_format(order, scalar);
+  tensor.extents = extents;
+  tensor.levels.resize(order);
+  for (Level& level : tensor.format.levels) level.strided = true;
+  std::uint64_t stride = packed || rng() % 3 > 0 ? 1 : 2;
+  for (std::size_t n = order; n-- > 0;) {
+    const std::size_t mode = nested[n];
+    const bool backwards = !packed && rng() % 6 == 0;
+    tensor.levels[mode].stride = backwards ? 0 - stride : stride;
+    if (backwards) tensor.offset += (extents[mode] - 1) * stride;
+    stride = stride * extents[mode] + (packed ? 0 : rng() % 3);
+  }
+  room.assign((stride + 8) * scalar_bytes(scalar), std::byte{0});
+  tensor.values = Buffer::borrow(room.data(), room.size());
+  return tensor;
+}
+
+TEST_CASE("elements are copied between memories of any strides, scaled and added or not") {
+  for (std::uint64_t seed = 0; seed < 400; ++seed) {
+    CAPTURE(seed);
+    std::mt19937_64 rng(seed);
+    std::vector<std::uint64_t> extents(1 + rng() % 4);
+    for (std::uint64_t& extent : extents) extent = 1 + rng() % (extents.size() < 3 ? 70 : 20);
+    std::vector<std::byte> given, made;
+    const auto scalar = [&] { return rng() % 2 == 0 ? Scalar::f64 : Scalar::f32; };
+    const Tensor from(drawn_memory(extents, scalar(), rng() % 2 == 0, rng, given));
+    const Tensor to(drawn_memory(extents, scalar(), rng() % 2 == 0, rng, made));
+    const Scaling scaling{1.0 + rng() % 2, 2.0 * (rng() % 2)};
+    const auto each = [&](auto&& f) {
+      std::vector<std::uint64_t> at(extents.size());
+      for (std::uint64_t number = 0;; ++number) {
+        std::uint64_t read = from.offset(), written = to.offset();
+        for (std::size_t mode = 0; mode < at.size(); ++mode) {
+          read += at[mode] * from.levels()[mode].stride;
+          written += at[mode] * to.levels()[mode].stride;
+        }
+        f(number, read, written);
+        std::size_t mode = at.size();
+        while (mode-- > 0 && ++at[mode] == extents[mode]) at[mode] = 0;
+        if (mode == std::size_t(-1)) return;
+      }
+    };
+    const auto element = [](std::vector<std::byte>& bytes, Scalar of, std::uint64_t at) {
+      return of == Scalar::f64 ? reinterpret_cast<const double*>(bytes.data())[at] : reinterpret_cast<const float*>(bytes.data())[at];
+    };
+    const auto set = [](std::vector<std::byte>& bytes, Scalar of, std::uint64_t at, double value) {
+      if (of == Scalar::f64) reinterpret_cast<double*>(bytes.data())[at] = value;
+      else reinterpret_cast<float*>(bytes.data())[at] = static_cast<float>(value);
+    };
+    each([&](std::uint64_t number, std::uint64_t read, std::uint64_t written) {
+      set(given, from.format().scalar, read, 3 + number % 1000);
+      set(made, to.format().scalar, written, 5 + number % 77);
+    });
+    REQUIRE(write_dense(from, to, resources(), "A", scaling));
+    bool same = true;
+    each([&](std::uint64_t number, std::uint64_t, std::uint64_t written) {
+      const double wanted = scaling.alpha * (3 + number % 1000) + scaling.beta * (5 + number % 77);
+      same = same && element(made, to.format().scalar, written) == wanted;
+    });
+    CHECK(same);
+    double between = 0;  // what lies between the elements stays
+    each([&](std::uint64_t, std::uint64_t, std::uint64_t written) { set(made, to.format().scalar, written, 0); });
+    for (const std::byte byte : made) between += static_cast<double>(byte);
+    CHECK(between == 0);
+  }
 }
 
 TEST_CASE("strided host memory becomes an ordinary dense tensor") {
