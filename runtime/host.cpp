@@ -4,8 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <limits>
+#include <numeric>
+#include <optional>
 
 #include "runtime/build.h"
+#include "runtime/extents.h"
 #include "runtime/gaps.h"
 #include "runtime/guarded.h"
 #include "runtime/host_arrays.h"
@@ -209,6 +214,24 @@ static Expected<Tensor> borrowed(Format format, std::vector<std::uint64_t> exten
   return Tensor(std::move(tensor));
 }
 
+// The modes, outermost first, of elements that follow each other without gaps: {1, 0} of a matrix by columns. Nothing of others.
+static std::optional<std::vector<std::uint32_t>> packed_order(const std::vector<std::uint64_t>& extents,
+                                                              const std::vector<std::int64_t>& strides) {
+  std::vector<std::uint32_t> order(extents.size());
+  std::iota(order.begin(), order.end(), 0);
+  // Of a mode with one coordinate the stride says nothing.
+  const auto distance = [&](std::uint32_t mode) { return extents[mode] > 1 ? strides[mode] : std::numeric_limits<std::int64_t>::max(); };
+  std::ranges::stable_sort(order, std::ranges::greater{}, distance);
+  std::uint64_t packed = 1;
+  for (std::size_t level = order.size(); level-- > 0;) {
+    if (extents[order[level]] == 0) return std::nullopt;
+    if (extents[order[level]] == 1) continue;
+    if (static_cast<std::uint64_t>(strides[order[level]]) != packed) return std::nullopt;
+    packed *= extents[order[level]];
+  }
+  return order;
+}
+
 static Expected<Tensor> borrowed_strided(std::vector<std::uint64_t> extents, HostValues values, const std::vector<std::int64_t>& strides,
                               std::uint64_t offset) {
   const std::size_t order = extents.size();
@@ -216,7 +239,7 @@ static Expected<Tensor> borrowed_strided(std::vector<std::uint64_t> extents, Hos
     return input_error(fmt::format("{} strides for {} extents", strides.size(), order));
   auto tensor = borrow(dense_format(order), std::move(extents), std::vector<HostLevel>(order), values);
   if (!tensor) return tensor;
-  // Row-major without gaps is no strided layout: kernels then know the distances.
+  // Elements without gaps, in any order of the modes, have no strided layout: kernels then know the distances.
   bool strided = offset != 0;
   std::uint64_t packed = 1;
   for (std::size_t mode = order; mode-- > 0 && !strides.empty();) {
@@ -225,6 +248,13 @@ static Expected<Tensor> borrowed_strided(std::vector<std::uint64_t> extents, Hos
   }
   if (!strided) return tensor;
   TensorArrays arrays = tensor->arrays();
+  if (auto modes = offset == 0 ? packed_order(tensor->extents(), strides) : std::nullopt) {
+    arrays.format.mode_order = std::move(*modes);
+    std::uint64_t bytes = scalar_bytes(values.scalar);  // there may be more behind the last
+    for (const std::uint64_t extent : arrays.extents) bytes = saturating_product(bytes, extent);
+    if (bytes <= values.bytes) arrays.values = Buffer::borrow(values.data, bytes);
+    return Tensor(std::move(arrays));
+  }
   packed = 1;
   for (std::size_t mode = order; mode-- > 0;) {
     arrays.format.levels[mode].strided = true;

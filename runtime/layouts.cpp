@@ -329,15 +329,21 @@ Expected<LaidOut> laid_out_with_facts(const Tensor& tensor, const Format& format
 bool has_strides(const Format& format) { return !format.levels.empty() && format.levels.front().strided; }
 
 /// Dense memory described as the host's with strides is, for code that was made for such: nothing is copied.
-Tensor with_strides(const Tensor& packed, const Format& format) {
-  TensorArrays arrays = packed.arrays();
-  std::uint64_t stride = 1;
-  for (std::size_t level = arrays.order(); level-- > 0;) {
+Tensor with_strides(const Tensor& dense, const Format& format) {
+  const std::vector<std::uint64_t> by_mode = strides_by_mode(dense);
+  TensorArrays arrays = dense.arrays();
+  arrays.format.mode_order = format.mode_order;
+  for (std::size_t level = 0; level < arrays.order(); ++level) {
     arrays.format.levels[level].strided = format.levels[level].strided;
-    arrays.levels[level].stride = stride;
-    stride *= arrays.extent_of_level(level);
+    arrays.levels[level].stride = by_mode[format.mode_order[level]];
   }
   return made(std::move(arrays));
+}
+
+// Code for strides reads elements in any order; where its rows are adjacent, those of such rows.
+bool has_such_strides(const Tensor& dense, const Format& format) {
+  if (!dense.format().all_dense() || !format.all_dense() || dense.format().scalar != format.scalar) return false;
+  return format.levels.back().strided || strides_by_mode(dense)[format.mode_order.back()] == 1;
 }
 
 }  // namespace
@@ -369,7 +375,8 @@ Expected<LaidOut> laid_out(const Tensor& tensor, const Format& format, bool chan
   if (has_strides(format)) {
     Format packed = format;
     for (Level& level : packed.levels) level.strided = false;
-    auto layout = laid_out(tensor, packed, changes, resources, name);
+    Expected<LaidOut> layout = LaidOut{tensor, LayoutOrigin::given};
+    if (!has_such_strides(tensor, format)) layout = laid_out(tensor, packed, changes, resources, name);
     if (!layout) return layout;
     return guarded({"converting ", name}, [&]() -> Expected<LaidOut> {
       return LaidOut{with_strides(layout->tensor, format), layout->origin};

@@ -32,6 +32,22 @@ bool DenseView::row_major() const {
   return true;
 }
 
+std::string DenseView::arrangement() const {
+  if (row_major()) return "r";
+  std::string modes;
+  for (int mode = 0; mode < order; ++mode) modes += static_cast<char>(mode);
+  const auto extent = [&](char mode) { return extents[static_cast<std::size_t>(mode)]; };
+  const auto stride = [&](char mode) { return strides[static_cast<std::size_t>(mode)]; };
+  std::stable_sort(modes.begin(), modes.end(), [&](char a, char b) { return stride(a) > stride(b); });
+  std::uint64_t next = 1;
+  for (std::size_t at = modes.size(); at-- > 0;) {
+    if (extent(modes[at]) == 1) continue;
+    if (static_cast<std::uint64_t>(stride(modes[at])) != next) return "s";
+    next *= extent(modes[at]);
+  }
+  return "p" + modes;
+}
+
 DenseRead read_dense(PyObject* array, bool writable, DenseView& view) {
   BufferView buffer;
   if (!buffer.acquire(array, writable ? PyBUF_RECORDS : PyBUF_RECORDS_RO)) {

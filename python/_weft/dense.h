@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 
 #include "python/_weft/python.h"
 
@@ -23,6 +24,9 @@ struct DenseView {
   bool same_layout(const DenseView& other) const;
   std::uint64_t size() const;
   bool row_major() const;
+  /// What a plan knows of where the elements are: "r", "p" and the modes, outermost first, of elements that follow each other in
+  /// another order, or "s".
+  std::string arrangement() const;
 };
 
 enum class DenseRead {

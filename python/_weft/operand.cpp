@@ -157,7 +157,7 @@ void append_signature(std::string& key, const Operand& operand) {
       append(key, operand.dense.order);
       key.append(reinterpret_cast<const char*>(operand.dense.extents.data()),
                  sizeof(std::uint64_t) * static_cast<std::size_t>(operand.dense.order));
-      key += operand.dense.row_major() ? 'r' : 's';
+      key += operand.dense.arrangement();
       break;
     case Kind::csr:
     case Kind::csc:

@@ -46,6 +46,20 @@ def test_arrays_of_a_matrix_are_borrowed(matrix):
     assert not np.shares_memory(weft.tensor(x, copy=True).to_numpy(), x)
 
 
+def test_arrays_by_rows_by_columns_and_with_gaps_one_after_the_other():
+    M = sp.random(60, 50, 0.1, format="csr", random_state=1)
+    M.data[:] = np.arange(M.nnz) % 7 + 1
+    X = np.arange(50.0 * 8).reshape(50, 8) % 11
+    each = [X, np.asfortranarray(X), np.repeat(X, 2, axis=1)[:, ::2], X[::-1].copy()[::-1], np.ascontiguousarray(X.T).T]
+    for first in each:
+        kernel = weft.compile("C(i,k) = M(i,j) * X(j,k)", M=M, X=first)
+        for then in each + each:
+            assert np.array_equal(kernel(M=M, X=then), M @ X)
+            assert np.array_equal(weft.einsum("ij,jk->ik", M, then), M @ X)
+            assert np.array_equal(weft.einsum("ij,kj->ik", M, then.T), M @ X)
+    assert weft.tensor(each[1]).format == "dd:1,0" and np.shares_memory(weft.tensor(each[1]).to_numpy(), each[1])
+
+
 def test_results_share_the_memory_of_the_run():
     A = sp.random(100, 100, 0.02, format="csr", random_state=1)
     T = weft.evaluate("C(i,j) = A(i,k) * A(k,j)", A=A, format="C:ss")

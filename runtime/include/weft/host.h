@@ -54,7 +54,8 @@ struct HostLevel {
 Expected<Tensor> borrow(Format format, std::vector<std::uint64_t> extents, const std::vector<HostLevel>& levels,
                         HostValues values);
 /// Strides in elements by mode, negative ones too, of an element at coordinate 0, 0, … that is the `offset`-th of
-/// `values`; without strides: row-major.
+/// `values`; without strides: row-major. Elements without gaps are known by the order of their modes: `dd:1,0` is a
+/// matrix by columns.
 Expected<Tensor> borrow_dense(std::vector<std::uint64_t> extents, HostValues values,
                               const std::vector<std::int64_t>& strides = {}, std::uint64_t offset = 0);
 Expected<Tensor> borrow_csr(std::uint64_t rows, std::uint64_t columns, HostIndices pos, HostIndices crd,

@@ -98,6 +98,33 @@ TEST_CASE("dense host memory has any strides") {
   CHECK_FALSE(borrow_dense({2, 3}, columns, {1}));
 }
 
+TEST_CASE("dense host memory without gaps is known by the order of its modes") {
+  std::vector<double> values(30);
+  for (std::size_t n = 0; n < values.size(); ++n) values[n] = static_cast<double>(n);
+  const auto format = [&](std::vector<std::uint64_t> extents, std::vector<std::int64_t> strides, std::uint64_t offset = 0) {
+    const auto tensor = borrow_dense(std::move(extents), values, strides, offset);
+    REQUIRE(tensor);
+    return tensor->format().text() + (tensor->format().levels.front().strided ? " strided" : "");
+  };
+  CHECK(format({2, 3}, {3, 1}) == "dd:0,1");
+  CHECK(format({2, 3}, {1, 2}) == "dd:1,0");
+  CHECK(format({2, 3, 4}, {1, 8, 2}) == "ddd:1,2,0");
+  CHECK(format({2, 1, 4}, {1, 99, 2}) == "ddd:1,2,0");  // of one coordinate a stride says nothing
+  CHECK(format({2, 3}, {1, 3}) == "dd:0,1 strided");    // a gap
+  CHECK(format({2, 3}, {1, 2}, 1) == "dd:0,1 strided");
+  CHECK(format({2, 3}, {-1, 2}, 1) == "dd:0,1 strided");
+  // Memory may go on behind the last; kernels for either take the other.
+  const std::vector<double> sums = {1 + 3 + 5, 2 + 4 + 6};
+  const std::vector<double> by_columns = {1, 2, 3, 4, 5, 6, 7, 7}, by_rows = {1, 3, 5, 2, 4, 6}, spread = {1, 2, 0, 3, 4, 0, 5, 6};
+  const std::vector<Tensor> all = {*borrow_dense({2, 3}, by_columns, {1, 2}), *borrow_dense({2, 3}, by_rows, {3, 1}),
+                                   *borrow_dense({2, 3}, spread, {1, 3})};
+  const Engine engine = engine_with();
+  for (const Tensor& first : all) {
+    const Kernel kernel = compiled(engine, "r(i) = D(i,j)", {{"D", first}});
+    for (const Tensor& then : all) CHECK(values_of(ran(kernel, bound({{"D", then}}), "r")) == sums);
+  }
+}
+
 TEST_CASE("arrays that lie are found before they are used, once, unless trusted") {
   const Host host;
   const Engine engine = engine_with();

@@ -299,6 +299,7 @@ TEST_CASE("layouts: threads that ask for the same wait for one, and what one rea
 TEST_CASE("tensors in the layout of strided host memory are described so, and copied only where they are not dense") {
   const std::vector<double> values = {1, 2, 3, 4, 5, 6, 0, 8};
   const auto strided = borrow_dense({2, 2}, std::span(values), {1, 4}, 0);
+  const auto columns = borrow_dense({2, 2}, std::span(values).first(4), {1, 2}, 0);
   const auto dense = borrow_dense({2, 2}, std::span(values).first(4));
   const auto sparse = convert(*dense, *parse_format("ss"), resources(), "T");
   REQUIRE(strided);
@@ -308,6 +309,13 @@ TEST_CASE("tensors in the layout of strided host memory are described so, and co
   CHECK(described.format() == strided->format());
   CHECK(described.values().data() == dense->values().data());
   CHECK(laid(*dense, strided->format()).origin == LayoutOrigin::given);
+  REQUIRE(columns->format().text() == "dd:1,0");
+  const LaidOut turned = laid(*columns, strided->format());
+  CHECK(turned.origin == LayoutOrigin::given);
+  CHECK(turned.tensor.values().data() == columns->values().data());
+  const auto by_rows = convert(turned.tensor, dense->format(), resources(), "T");
+  REQUIRE(by_rows);
+  CHECK(stored(*by_rows) == Entries{{{0, 0}, 1}, {{0, 1}, 3}, {{1, 0}, 2}, {{1, 1}, 4}});
   CHECK(laid(*sparse, strided->format()).origin == LayoutOrigin::made);
   for (const Tensor& tensor : {described, laid(*sparse, strided->format()).tensor}) {
     const auto back = convert(tensor, dense->format(), resources(), "T");
