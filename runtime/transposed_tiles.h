@@ -37,17 +37,17 @@ void copy_transposed(const CopiedLevels& levels, std::size_t across, std::uint64
                      const From* given, const Threads& threads, Set&& set) {
   const std::size_t last = levels.extents.size() - 1;
   const std::uint64_t length = levels.extents[last], step = levels.from_strides[last], to_step = levels.to_strides[across];
-  const std::uint64_t strips = (levels.extents[across] + line - 1) / line;
-  std::uint64_t count = strips;
+  const std::uint64_t bands = (levels.extents[across] + line - 1) / line;
+  std::uint64_t count = bands;
   for (std::size_t level = 0; level < last; ++level)
     if (level != across) count *= levels.extents[level];
   const std::uint64_t grain = std::max<std::uint64_t>((1 << 14) / (line * length), 1);
   for_blocks(threads, Blocks(count, threads, grain), [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
     std::array<std::array<From, line>, line> room;
     for (std::uint64_t number = begin; number < end; ++number) {
-      const std::uint64_t strip = number % strips;
-      std::uint64_t rest = number / strips;
-      std::uint64_t from = first_from + strip * line, to = first_to + strip * line * to_step;
+      const std::uint64_t band = number % bands;
+      std::uint64_t rest = number / bands;
+      std::uint64_t from = first_from + band * line, to = first_to + band * line * to_step;
       for (std::size_t level = last; level-- > 0;) {
         if (level == across) continue;
         const std::uint64_t at = rest % levels.extents[level];
@@ -55,7 +55,7 @@ void copy_transposed(const CopiedLevels& levels, std::size_t across, std::uint64
         from += at * levels.from_strides[level];
         to += at * levels.to_strides[level];
       }
-      const std::uint64_t rows = std::min<std::uint64_t>(line, levels.extents[across] - strip * line);
+      const std::uint64_t rows = std::min<std::uint64_t>(line, levels.extents[across] - band * line);
       std::uint64_t column = 0;
       for (; rows == line && column + line <= length; column += line) {
         for (std::uint64_t c = 0; c < line; ++c)
