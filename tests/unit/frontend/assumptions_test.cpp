@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "unit/frontend/host_loop.h"
+#include "unit/share.h"
 #include "weft.h"
 #include "weft/session.h"
 
@@ -159,7 +160,9 @@ std::vector<Case> all_cases() {
 
 TEST_CASE("assumptions: a kernel bound to tensors for which one does not hold gives what theirs gives") {
   const std::vector<Case> all = all_cases();
-  for (const Case& one : all) {
+  for (std::size_t number = 0; number < all.size(); ++number) {
+    if (!test::is_drawn_sanitized(number)) continue;
+    const Case& one = all[number];
     CAPTURE(one.text);
     CAPTURE(one.fact);
     Traced traced;
@@ -374,7 +377,9 @@ std::uint64_t fallbacks(const weft_engine* engine) {
 
 TEST_CASE("assumptions: each of them through the C API, for tensors for which it does not hold") {
   const std::vector<Case> all = all_cases();
-  for (const Case& one : all) {
+  for (std::size_t number = 0; number < all.size(); ++number) {
+    if (!test::is_drawn_sanitized(number + 1)) continue;  // others than above
+    const Case& one = all[number];
     CAPTURE(one.text);
     CAPTURE(one.fact);
     Traced traced;

@@ -8,6 +8,7 @@
 
 #include "engine/jit/debugger.h"
 #include "frontend/operand.h"
+#include "unit/share.h"
 #include "weft/engine.h"
 #include "weft/session.h"
 
@@ -49,7 +50,7 @@ TEST_CASE("engine: of many kernels only so many stay loaded, and one that is hel
     };
     Tensors held_operands;
     const Kernel held = compiled(200, held_operands);
-    for (int extent = 201; extent < 250; ++extent) {
+    for (int extent = 201; extent < (test::is_drawn_sanitized(0) ? 250 : 220); ++extent) {
       Tensors operands;
       const Kernel kernel = compiled(extent, operands);
       CHECK(debugger_entries() - before <= 8 + 2 + 2);
