@@ -246,12 +246,13 @@ static Expected<Tensor> borrowed_strided(std::vector<std::uint64_t> extents, Hos
     strided = strided || (tensor->extents()[mode] > 1 && static_cast<std::uint64_t>(strides[mode]) != packed);
     packed *= tensor->extents()[mode];
   }
-  if (!strided) return tensor;
+  std::uint64_t bytes = scalar_bytes(values.scalar);  // there may be more behind the last
+  for (const std::uint64_t extent : tensor->extents()) bytes = saturating_product(bytes, extent);
+  if (!strided && (strides.empty() || bytes >= values.bytes)) return tensor;
   TensorArrays arrays = tensor->arrays();
-  if (auto modes = offset == 0 ? packed_order(tensor->extents(), strides) : std::nullopt) {
-    arrays.format.mode_order = std::move(*modes);
-    std::uint64_t bytes = scalar_bytes(values.scalar);  // there may be more behind the last
-    for (const std::uint64_t extent : arrays.extents) bytes = saturating_product(bytes, extent);
+  const auto modes = !strided ? std::optional(arrays.format.mode_order) : offset == 0 ? packed_order(arrays.extents, strides) : std::nullopt;
+  if (modes) {
+    arrays.format.mode_order = *modes;
     if (bytes <= values.bytes) arrays.values = Buffer::borrow(values.data, bytes);
     return Tensor(std::move(arrays));
   }

@@ -2,7 +2,7 @@
 # run.sh [--long] [FOLDER...]: installs what is missing (Debian packages), builds, runs the tests.
 #
 # Without an argument: everything with GCC, and with clang's AddressSanitizer and UndefinedBehaviorSanitizer what reads, writes or
-# generates memory; of what is drawn at random a share that the commit chooses.
+# generates memory, in two halves by turns; of what is drawn at random a share that the commit chooses.
 # FOLDER (runtime, engine/plan or plan, frontend, command, embedding, …): the tests of these folders alone, with GCC.
 # --long: all of what is drawn, everything sanitized too, a build in which small numbers are too wide for 32 bits, and one in
 # which every file is compiled by itself.
@@ -99,8 +99,14 @@ fi
 
 # Plans, networks and schedules are figures and texts; what is sanitized by default reads files and arrays, owns memory, generates
 # code, or runs it, and the inputs of the fuzz targets, networks among them, go through all of it. It is compiled while the tests
-# of the first build run.
-sanitized=(runtime loop codegen cache engine frontend durability fuzz)
+# of the first build run: the command and these inputs for every commit, the unit tests of one half of the folders, which the commit
+# chooses by a bit that chooses nothing else.
+sanitized=(fuzz)
+if ((WEFT_DRAW >> 20 & 1)); then
+  sanitized+=(runtime codegen cache durability)
+else
+  sanitized+=(loop engine frontend)
+fi
 targets=(weft)
 pattern='^command$'
 for folder in "${sanitized[@]}"; do

@@ -163,22 +163,32 @@ Order check_diagonals(const CompressedView& view, const char* name) {
   return Order::failed;
 }
 
-/// As many rows and columns as values, of one width.
-CompressedRead read_entries(PyObject* matrix, const char* name, CompressedView& view, CompressedArrays& arrays) {
-  arrays.pos = Ref::taken(PyObject_GetAttr(matrix, names().row));
+/// Arrays of two names, of integers of one width, and the values; how many the first one has.
+CompressedRead read_arrays(PyObject* matrix, PyObject* first, PyObject* second, CompressedView& view, CompressedArrays& arrays,
+                           std::uint64_t& count) {
+  arrays.pos = Ref::taken(PyObject_GetAttr(matrix, first));
   if (!arrays.pos) return CompressedRead::failed;
-  arrays.crd = Ref::taken(PyObject_GetAttr(matrix, names().col));
+  arrays.crd = Ref::taken(PyObject_GetAttr(matrix, second));
   if (!arrays.crd) return CompressedRead::failed;
-  Line rows;
-  if (!read_line(arrays.pos.get(), false, rows) || !rows.integers || !read_coordinates(arrays.crd.get(), view) ||
-      !read_values(arrays.values.get(), view) || rows.bits != view.index_bits) {
+  Line pos;
+  if (!read_line(arrays.pos.get(), false, pos) || !pos.integers || !read_coordinates(arrays.crd.get(), view) ||
+      !read_values(arrays.values.get(), view) || pos.bits != view.index_bits) {
     return CompressedRead::other;
   }
-  view.pos = rows.data;
+  view.pos = pos.data;
+  count = pos.count;
+  return CompressedRead::done;
+}
+
+/// As many rows and columns as values.
+CompressedRead read_entries(PyObject* matrix, const char* name, CompressedView& view, CompressedArrays& arrays) {
+  std::uint64_t rows = 0;
+  const CompressedRead read = read_arrays(matrix, names().row, names().col, view, arrays, rows);
+  if (read != CompressedRead::done) return read;
   view.nnz = view.crd_count;
-  if (rows.count != view.nnz || view.value_count != view.nnz) {
+  if (rows != view.nnz || view.value_count != view.nnz) {
     raise_input(name, "%s: row has %llu elements, col %llu and data %llu", name,
-                static_cast<unsigned long long>(rows.count), static_cast<unsigned long long>(view.nnz),
+                static_cast<unsigned long long>(rows), static_cast<unsigned long long>(view.nnz),
                 static_cast<unsigned long long>(view.value_count));
     return CompressedRead::failed;
   }
@@ -257,34 +267,27 @@ CompressedRead read_compressed(PyObject* matrix, Arrangement arrangement, const 
   if (const CompressedRead shape = read_shape(matrix, view); shape != CompressedRead::done) return shape;
   if (arrangement == Arrangement::diagonals) return read_diagonals(matrix, name, view, arrays);
   if (arrangement == Arrangement::entries) return read_entries(matrix, name, view, arrays);
-  arrays.crd = Ref::taken(PyObject_GetAttr(matrix, names().indices));
-  if (!arrays.crd) return CompressedRead::failed;
-  arrays.pos = Ref::taken(PyObject_GetAttr(matrix, names().indptr));
-  if (!arrays.pos) return CompressedRead::failed;
-  Line pos;
-  if (!read_line(arrays.pos.get(), false, pos) || !pos.integers || !read_coordinates(arrays.crd.get(), view) ||
-      !read_values(arrays.values.get(), view) || pos.bits != view.index_bits) {
-    return CompressedRead::other;
-  }
+  std::uint64_t bounds = 0;
+  const CompressedRead read = read_arrays(matrix, names().indptr, names().indices, view, arrays, bounds);
+  if (read != CompressedRead::done) return read;
   if (view.rows % view.block_rows != 0 || view.columns % view.block_columns != 0) {
     raise_input(name, "%s: blocks of %llu x %llu do not divide the shape, %llu x %llu", name,
                 static_cast<unsigned long long>(view.block_rows), static_cast<unsigned long long>(view.block_columns),
                 static_cast<unsigned long long>(view.rows), static_cast<unsigned long long>(view.columns));
     return CompressedRead::failed;
   }
-  if (pos.count != view.fibers() + 1) {
+  if (bounds != view.fibers() + 1) {
     raise_input(name, "%s: indptr has %llu elements, not %llu, one more than there are %ss", name,
-                static_cast<unsigned long long>(pos.count), static_cast<unsigned long long>(view.fibers()) + 1,
+                static_cast<unsigned long long>(bounds), static_cast<unsigned long long>(view.fibers()) + 1,
                 fiber_word(arrangement));
     return CompressedRead::failed;
   }
-  const std::int64_t first = index_at(pos.data, pos.bits, 0), last = index_at(pos.data, pos.bits, view.fibers());
+  const std::int64_t first = index_at(view.pos, view.index_bits, 0), last = index_at(view.pos, view.index_bits, view.fibers());
   if (first != 0 || last < 0) {
     raise_input(name, "%s: indptr goes from %lld to %lld; it begins at 0 and does not decrease", name,
                 static_cast<long long>(first), static_cast<long long>(last));
     return CompressedRead::failed;
   }
-  view.pos = pos.data;
   view.nnz = static_cast<std::uint64_t>(last);
   if (view.crd_count < view.nnz || view.value_count < view.stored()) {
     raise_input(name, "%s: indptr ends at %llu, but indices has %llu elements and data %llu", name,

@@ -134,6 +134,7 @@ double keyed_bytes(const Schedule& schedule, std::size_t writer, IndexSet shared
 }
 
 double sorting_bytes(const OperandFacts& operand) {
+  if (operand.format.all_dense()) return 0;  // turned, element by element
   double entry = scalar_bytes(operand.format.scalar);
   for (const std::uint64_t extent : operand.exact().extents()) entry += coordinate_bits(extent) / 8;
   return 2 * operand.exact().nnz() * entry;

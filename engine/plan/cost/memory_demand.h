@@ -55,7 +55,7 @@ double keyed_bytes(const ProductEstimate& product, IndexSet outside, IndexSet ke
 /// levels alone take what their extents say.
 double keyed_bytes(const Schedule& schedule, std::size_t writer, IndexSet shared, const Problem& problem);
 
-/// Of the coordinates of a converted operand, twice while they are sorted.
+/// Of the coordinates of a converted operand, twice while they are sorted; a dense one has none.
 double sorting_bytes(const OperandFacts& operand);
 
 /// Entries that the tensor a statement writes is expected to have, and their share of all combinations.

@@ -111,6 +111,16 @@ TEST_CASE("conversions charge their arrays and the sort") {
   CHECK(bytes_of(memory, "sorting conversions") == 50 * 2 * (8 + 8));
 }
 
+TEST_CASE("a dense operand that is turned charges its array and no sort") {
+  const OwnedProblem made = problem("M:ik:ds:500 X:jk:dd -> ij", {{'i', 50}, {'j', 16}, {'k', 40}});
+  const Schedule schedule = schedule_of(made,
+                                        "schedule\n tree (M * X)\n layout M ds f64\n layout X dd:1,0 f64 converted\n result R dd f64\n"
+                                        " R[i,j] += M[i,k] * X[j,k] loops i,k,j\n");
+  const MemoryPlan memory = memory_plan(schedule, made);
+  CHECK(bytes_of(memory, "conversion X") == 16 * 40 * 8);
+  CHECK(bytes_of(memory, "sorting conversions") == 0);
+}
+
 TEST_CASE("sizes beyond 64 bits saturate instead of wrapping") {
   const std::uint64_t large = std::uint64_t{1} << 40;
   const OwnedProblem made = problem("a:i b:j -> ij", {{'i', large}, {'j', large}});

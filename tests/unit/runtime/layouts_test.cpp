@@ -296,6 +296,19 @@ TEST_CASE("layouts: threads that ask for the same wait for one, and what one rea
   CHECK(stored(held.tensor) == expected);
 }
 
+TEST_CASE("memory without gaps that is longer than its elements is cut, by rows and by columns") {
+  const std::vector<double> values = {1, 2, 3, 4, 5, 6, 7, 8};
+  for (const auto& [strides, format] : {std::pair<std::vector<std::int64_t>, std::string>{{2, 1}, "dd:0,1"}, {{1, 3}, "dd:1,0"}}) {
+    const auto tensor = borrow_dense({3, 2}, std::span(values), strides);
+    REQUIRE(tensor);
+    CHECK(tensor->format().mode_order == parse_format(format)->mode_order);
+    CHECK(tensor->values().size_bytes() == 6 * sizeof(double));
+    CHECK(verify(*tensor, resources(), "X").has_value());
+  }
+  const auto unsaid = borrow_dense({3, 2}, std::span(values));
+  CHECK_FALSE((unsaid && verify(*unsaid, resources(), "X").has_value()));
+}
+
 TEST_CASE("tensors in the layout of strided host memory are described so, and copied only where they are not dense") {
   const std::vector<double> values = {1, 2, 3, 4, 5, 6, 0, 8};
   const auto strided = borrow_dense({2, 2}, std::span(values), {1, 4}, 0);
