@@ -547,7 +547,10 @@ Expected<std::optional<std::string>> ExposedOperands::take(const Exposure& expos
     if (known != known_.end() && now.values != 0 && read_.contains(declared.name)) {
       const Known& before = known->second;
       const bool current = changes ? before.as_given : before.version == now.version;  // the same memory, or a copy of what it holds
-      if (before.pattern == now.pattern && before.values == now.values && current) continue;
+      if (before.pattern == now.pattern && before.values == now.values && current) {
+        if (changes) read_.at(declared.name).values_changed();  // facts of its own: converted copies of a view are to be filled anew
+        continue;
+      }
     }
     const Tensor spare = known == known_.end() || !known->second.padded ? Tensor() : known->second.stored;
     auto read = read_operand(exposure, operand, tensor, changes, resources, spare);

@@ -23,12 +23,17 @@ Fallback::Fallback(Pipeline pipeline, const Network& network, const Plan& plan, 
   }
 }
 
-Expected<std::map<std::string, Tensor>> Fallback::in_pinned_layouts(const Network& network,
+Expected<std::map<std::string, Tensor>> Fallback::in_known_layouts(const Network& network,
                                                                     const std::map<std::string, Tensor>& tensors) const {
   std::map<std::string, Tensor> stored = tensors;
   for (const ScheduledTensor& scheduled : plan_.schedule.tensors) {
-    if (scheduled.role != TensorRole::operand || !pinned_.contains(network.tensors[scheduled.tensor].name)) continue;
-    Tensor& tensor = stored.at(network.tensors[scheduled.tensor].name);
+    if (scheduled.role != TensorRole::operand) continue;
+    const std::string& name = network.tensors[scheduled.tensor].name;
+    const auto given = stored.find(name);
+    if (given == stored.end()) continue;
+    Tensor& tensor = given->second;
+    // Plans speak of modes: levels of blocks or diagonals are none.
+    if (!pinned_.contains(name) && !tensor.format().layout) continue;
     if (tensor.format().text() == scheduled.format.text()) continue;
     auto layout = laid_out(tensor, scheduled.format, false, pipeline_.options().resources, scheduled.name);
     if (!layout) return std::unexpected(layout.error());
@@ -55,13 +60,13 @@ CompileFor Fallback::generic() const {
 Expected<CompiledNetwork> Fallback::operator()(const Network& network, const std::map<std::string, Tensor>& tensors,
                                                const std::string& why) const {
   pipeline_.fell_back();
+  const auto stored = in_known_layouts(network, tensors);
+  if (!stored) return std::unexpected(stored.error());
   const EngineOptions& options = pipeline_.options();
   if (options.trace) {
     options.trace(fmt::format("{} # bind: {}; a generic kernel takes the place",
-                              command_line(network, pipeline_.facts(network, tensors, {}), plan_.schedule, options), why));
+                              command_line(network, pipeline_.facts(network, *stored, {}), plan_.schedule, options), why));
   }
-  const auto stored = in_pinned_layouts(network, tensors);
-  if (!stored) return std::unexpected(stored.error());
   std::vector<OperandFacts> known = vouched_for(pipeline_.facts(network, *stored, pinned_), network, made_for_.assume_finite);
   const CompileFor wanted = generic();
   const auto given = [&] { return plan_given(plan_.schedule, Problem{network, known, wanted.planned}); };

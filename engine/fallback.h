@@ -21,8 +21,8 @@ class Fallback {
   Expected<CompiledNetwork> operator()(const Network& network, const std::map<std::string, Tensor>& tensors, const std::string& why) const;
 
  private:
-  /// The tensors with those that are pinned in the layouts that the schedule has of them.
-  Expected<std::map<std::string, Tensor>> in_pinned_layouts(const Network& network, const std::map<std::string, Tensor>& tensors) const;
+  /// The tensors with those that are pinned, or stored by levels that are no modes, in the layouts that the schedule has of them.
+  Expected<std::map<std::string, Tensor>> in_known_layouts(const Network& network, const std::map<std::string, Tensor>& tensors) const;
   CompileFor generic() const;
 
   Pipeline pipeline_;

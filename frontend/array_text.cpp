@@ -139,6 +139,10 @@ std::string array_text(const DenseView& view) {
 }
 
 std::string entries_text(const Tensor& tensor) {
+  if (tensor.format().layout) {
+    const auto plain = plain_entries(tensor, Resources{Memory(), Threads(1), Cancellation(), {}}, "entries in a layout");
+    return plain ? entries_text(*plain) : fmt::format("  ... {}\n", plain.error().message);
+  }
   const std::uint64_t stored = tensor.nnz();
   const bool positions_are_entries = !has_gaps(tensor.format());
   const std::uint64_t first = stored <= 2 * edge_entries ? stored : edge_entries;

@@ -754,17 +754,25 @@ Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, con
                            const std::vector<std::string>& names, const NamedFacts& operands,
                            const EvaluateOptions& options, const Cancellation& cancellation, CodeFrom from,
                            const SavedKernel* saved) {
+  std::set<TensorId> may_be_located;  // of the last reading, planned or not
   const PlanReading read_so = [&](const Reading& reading) -> Expected<PlannedReading> {
     auto one = std::make_shared<Preparation>(pipeline, machine, operands, options, cancellation, from, saved, reading);
-    if (auto planned = one->plan(text, names); !planned) return std::unexpected(planned.error());
+    auto planned = one->plan(text, names);
     PlannedReading priced = one->priced();
+    may_be_located = priced.may_be_located;
+    if (!planned) return std::unexpected(planned.error());
     priced.preparation = std::move(one);
     return priced;
   };
   const bool by_time = options.objective.empty() || options.objective == "time";
   const bool known = std::ranges::all_of(operands, [](const auto& operand) { return operand.second.stored != nullptr; });
-  const bool free = known && from == CodeFrom::anywhere && saved == nullptr && options.schedule.empty() && !options.prove;
+  const bool own = known && from == CodeFrom::anywhere && saved == nullptr;
+  const bool free = own && options.schedule.empty() && !options.prove;
   auto first = read_so({.locate_all = free && by_time});
+  if (own && !options.schedule.empty()) {
+    first = read_as_scheduled(std::move(first), may_be_located, read_so);
+    if (first) return first->preparation->finish();
+  }
   if (!first && free && by_time && first.error().kind == ErrorKind::resource) first = read_so({});
   if (!first) return std::unexpected(first.error());
   if (from != CodeFrom::anywhere || saved != nullptr) return first->preparation->finish();

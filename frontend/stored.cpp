@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "runtime/entries.h"
 #include "runtime/gaps.h"
 #include "runtime/indices.h"
 #include "runtime/level_traits.h"
@@ -72,7 +73,7 @@ class Walk {
         return true;
       }
       case LevelKind::accumulator:  // of workspaces, never of a tensor
-      case LevelKind::variable:     // of layouts: such a tensor is converted before
+      case LevelKind::variable:     // of layouts, whose tensors are walked as plain copies
         break;
     }
     return true;
@@ -111,8 +112,18 @@ class Walk {
 
 }  // namespace
 
+Expected<Tensor> plain_entries(const Tensor& tensor, const Resources& resources, std::string_view name) {
+  auto listed = entries(tensor, true, resources);
+  return listed ? build(std::move(*listed), sparse_format(tensor.order(), tensor.format().scalar), resources, name)
+                : std::unexpected(listed.error());
+}
+
 Expected<void> visit_entries(const Tensor& tensor, const std::vector<Selected>& selected, const Cancellation& cancellation,
                              const VisitEntry& visit) {
+  if (tensor.format().layout) {
+    const auto plain = plain_entries(tensor, Resources{Memory(), Threads(1), cancellation, {}}, "entries in a layout");
+    return plain ? visit_entries(*plain, selected, cancellation, visit) : std::unexpected(plain.error());
+  }
   Walk walk(tensor, selected, cancellation, visit);
   walk.descend(0, 0);
   if (walk.cancelled()) return fail(ErrorKind::cancelled, "interrupted");
@@ -142,6 +153,10 @@ StoredEntry entry_at(const Tensor& tensor, std::uint64_t position) {
 
 Expected<Tensor> sliced(const Tensor& tensor, const std::vector<Selected>& selected, const Resources& resources,
                         std::string_view name) {
+  if (tensor.format().layout) {
+    const auto plain = plain_entries(tensor, resources, name);
+    return plain ? sliced(*plain, selected, resources, name) : plain;
+  }
   Coordinates coordinates;
   coordinates.scalar = tensor.format().scalar;
   std::vector<std::size_t> modes;

@@ -11,12 +11,17 @@
 
 namespace weft {
 
+/// Those of a tensor in a layout as text files have them: by coordinates of modes, without zeros. Errors: resource naming `name`,
+/// cancelled.
+Expected<Tensor> plain_entries(const Tensor& tensor, const Resources& resources, std::string_view name);
+
 /// Visits the stored entries that are selected, until `visit` returns false, in the order of the storage, and skips what
-/// lies outside by binary search. `tensor` is not strided. Error: cancelled.
+/// lies outside by binary search; of one in a layout the plain entries, which are made for it.
+/// `tensor` is not strided. Error: cancelled; resource, of the copy.
 Expected<void> visit_entries(const Tensor& tensor, const std::vector<Selected>& selected, const Cancellation& cancellation,
                              const VisitEntry& visit);
 
-/// The entry at a position of the last level, counted as the storage does. Not with hashed or bitmap levels.
+/// The entry at a position of the last level, counted as the storage does. Not with hashed or bitmap levels, nor in a layout.
 struct StoredEntry {
   std::vector<std::uint64_t> coordinates;
   double value = 0;

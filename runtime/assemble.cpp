@@ -130,7 +130,7 @@ class Assembly {
               out[e] = crd[e] != crd[e - 1] ? level : out[e];
           });
         if (from == 0) out[0] = 0;
-        for (std::uint64_t e = from; e < to; ++e) ++counts_[block][out[e]];
+        for (std::size_t d = 0; d <= order_; ++d) counts_[block][d] += count_equal(out.subspan(from, to - from), d);
       }
     });
     // From counts per block and value to running counts of "diff <= level" before each block.
@@ -142,15 +142,32 @@ class Assembly {
     return {};
   }
 
+  /// Counted in bytes, a vector of them at a time, for few enough that none overflows.
+  static std::uint64_t count_equal(std::span<const std::uint8_t> diff, std::size_t level) {
+    constexpr std::size_t few = 128;
+    const auto value = static_cast<std::uint8_t>(level);
+    std::uint64_t count = 0;
+    for (; !diff.empty(); diff = diff.subspan(std::min(few, diff.size()))) {
+      std::uint8_t equal = 0;
+      for (const std::uint8_t each : diff.first(std::min(few, diff.size()))) equal = static_cast<std::uint8_t>(equal + (each == value));
+      count += equal;
+    }
+    return count;
+  }
+
   std::uint64_t new_prefixes(std::size_t last) const { return counts_.back()[last]; }
 
   /// Calls f(entry, position) for every entry of the block at which the position is new.
   template <class F>
   void for_new_positions(const Ancestry& at, std::uint64_t block, F&& f) const {
+    if (at.is_root) {
+      if (block == 0) f(0, 0);
+      return;
+    }
     std::uint64_t counted = at.counted ? counts_[block][at.counted_last] : 0;
     for (std::uint64_t e = blocks_.begin(block); e < blocks_.end(block); ++e) {
       if (at.counted && diff_[e] <= at.counted_last) ++counted;
-      if (at.is_root ? e > 0 : diff_[e] > at.last) continue;
+      if (diff_[e] > at.last) continue;
       f(e, position(at, counted, e));
     }
   }
@@ -253,10 +270,21 @@ class Assembly {
     if (!pos_buffer) return std::unexpected(pos_buffer.error());
     with_width(level.pos_bits, [&]<class P>(P) {
       auto pos = pos_buffer->as<P>();
-      for_blocks(resources_.threads, blocks_, [&](std::uint64_t, std::uint64_t, std::uint64_t block) {
+      for_blocks(resources_.threads, blocks_, [&](std::uint64_t begin, std::uint64_t, std::uint64_t block) {
         // pos[p] is where the fiber of p begins: written at its first entry, and for every empty fiber before it.
-        std::uint64_t next = next_position(above, block);
         std::uint64_t children = counts_[block][unit.last];
+        if (above.counted && above.below.empty()) {
+          // No fiber is empty: each entry writes where the next one would begin, without a branch to guess wrong.
+          std::uint64_t next = counts_[block][above.last];
+          const std::uint64_t behind = counts_[block + 1][above.last];
+          for (std::uint64_t e = begin; next < behind; ++e) {
+            pos[next] = static_cast<P>(children);
+            next += diff_[e] <= above.last;
+            children += diff_[e] <= unit.last;
+          }
+          return;
+        }
+        std::uint64_t next = next_position(above, block);
         std::uint64_t seen = blocks_.begin(block);
         for_new_positions(above, block, [&](std::uint64_t e, std::uint64_t parent) {
           for (; seen < e; ++seen) children += diff_[seen] <= unit.last;
@@ -294,10 +322,12 @@ class Assembly {
       with_width(level.crd_bits, [&]<class T>(T) {
         auto given = entries_.crd[l].as<G>();
         auto crd = buffer->as<T>();
-        for_blocks(resources_.threads, blocks_, [&](std::uint64_t begin, std::uint64_t end, std::uint64_t block) {
-          std::uint64_t next = counts_[block][last];
-          for (std::uint64_t e = begin; e < end; ++e)
-            if (diff_[e] <= last) crd[next++] = static_cast<T>(given[e]);
+        for_blocks(resources_.threads, blocks_, [&](std::uint64_t begin, std::uint64_t, std::uint64_t block) {
+          const std::uint64_t behind = counts_[block + 1][last];
+          for (std::uint64_t e = begin, next = counts_[block][last]; next < behind; ++e) {
+            crd[next] = static_cast<T>(given[e]);
+            next += diff_[e] <= last;  // else the next entry writes there
+          }
         });
       });
     });

@@ -51,11 +51,15 @@ void expand(const Leaves& leaves, std::size_t level, std::uint64_t positions, st
              [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
                std::uint64_t position = leaves.position_of(level, positions, begin);
                for (std::uint64_t leaf = begin; leaf < end; ++position) {
-                 std::uint64_t stop = std::min(end, leaves.begin(level, position + 1));
-                 if (leaf < stop)
-                   std::fill(out.begin() + static_cast<std::ptrdiff_t>(leaf),
-                             out.begin() + static_cast<std::ptrdiff_t>(stop), static_cast<T>(coordinate(position)));
-                 leaf = std::max(leaf, stop);
+                 const std::uint64_t stop = std::min(end, leaves.begin(level, position + 1));
+                 const auto each = static_cast<T>(coordinate(position));
+                 // As many as most short fibers have, without asking how many: what is too much is written over.
+                 constexpr std::uint64_t few = 4;
+                 if (end - leaf >= few) {
+                   std::fill_n(out.begin() + static_cast<std::ptrdiff_t>(leaf), few, each);
+                   leaf = std::min(leaf + few, stop);
+                 }
+                 for (; leaf < stop; ++leaf) out[leaf] = each;
                }
              });
 }

@@ -906,7 +906,8 @@ Format plain_format(const Format& format) {
     return !is_dense(level.kind) || !part_of(*format.layout, level) || !level.value;
   });
   Format plain = dense_format(format.modes(), format.scalar);
-  for (std::size_t level = 1; level < plain.order() && sparse; ++level) plain.levels[level].kind = LevelKind::compressed;
+  const std::size_t first = plain.order() == 1 ? 0 : 1;  // no row of a matrix is an entry, every element of a dense vector is one
+  for (std::size_t level = first; level < plain.order() && sparse; ++level) plain.levels[level].kind = LevelKind::compressed;
   return plain;
 }
 

@@ -138,12 +138,12 @@ Expected<void> command_format(Repl& repl, const std::string& argument) {
   if (auto added = add_format(argument, one); !added) return added;
   const auto tensor = repl.tensors().find(name);
   if (one.formats.contains(name) && tensor != repl.tensors().end()) {
-    if (tensor->second.order() == one.formats.at(name).order()) {
+    if (tensor->second.order() == one.formats.at(name).modes()) {
       auto converted = convert(tensor->second, one.formats.at(name), repl.resources(), name);
       if (!converted) return std::unexpected(converted.error());
       repl.keep(name, std::move(*converted));
     } else {
-      return input_error(fmt::format("the format of {} has {} levels, but {} has {} modes", name, one.formats.at(name).order(),
+      return input_error(fmt::format("the format of {} is over {} modes, but {} has {}", name, one.formats.at(name).modes(),
                                      name, tensor->second.order()));
     }
   }

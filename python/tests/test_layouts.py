@@ -223,6 +223,12 @@ def test_layouts_become_matrices_of_scipy():
     assert np.array_equal(weft.tensor(D).to_scipy().toarray(), D.toarray())
 
 
+@pytest.mark.parametrize("shape", [(0, 6), (6, 0), (0, 0)])
+def test_results_in_blocks_without_entries(shape):
+    made = weft.einsum("ij->ji", np.zeros(shape), format="bcsr(2,2)")
+    assert made.shape == shape[::-1] and made.nnz == 0 and made.indptr.size == shape[1] // 2 + 1
+
+
 def test_results_in_layouts():
     M, x = blocks(), np.ones(18)
     for format, kind in [("bcsr(2,3)", "bsr"), ("C:bcsr(2,3)", "bsr"), ("(i,j) -> (j-i:s, j:d)", "dia"), ({"C": "bcsr(2,3)"}, "bsr")]:
@@ -264,6 +270,35 @@ def test_packed_triangles():
                                  (values, (4, 4), "ds"), (values, (4, 4), "bcsr(2,2)"), (values, (4, 4), "(i:d")]:
         with pytest.raises(weft.InputError):
             weft.tensor(wrong, shape=shape, format=format)
+
+
+@pytest.mark.parametrize("layout", ["bcsr(2,2)", "bcsr(3,3,unaligned)", "ell", "sell(2)", "vbl", "dia", "dia(2)", "csb(2)", "(i,j) -> (i:d, j:s desc)",
+                                    sp.dia_array, sp.bsr_array])
+@pytest.mark.parametrize("made_for", [sp.csr_array, sp.csc_array, sp.coo_array, np.asarray, "ss"])
+def test_kernels_take_layouts_that_they_were_not_made_for(layout, made_for):
+    """Also of other extents and with other leanings: a kernel that does not fit is replaced by one over the modes, not over the levels."""
+    given = np.eye(6) if made_for is not np.asarray else np.ones((6, 6))
+    first = weft.tensor(given).convert(made_for) if isinstance(made_for, str) else made_for(given)
+    for extent in (6, 7):
+        dense = np.diag(np.arange(1.0, extent + 1)) + np.eye(extent, k=1)
+        laid_out = weft.tensor(dense).convert(layout) if isinstance(layout, str) else layout(dense)
+        for text in ("y(i) = A(i,j) * x(j)", "y(j) = A(i,j) * x(i)"):
+            kernel = weft.compile(text, A=first, x=np.ones(6))
+            x = np.arange(1.0, extent + 1)
+            expected = dense @ x if "y(i)" in text else dense.T @ x
+            for _ in range(2):
+                assert np.array_equal(kernel(A=laid_out, x=x), expected)
+
+
+@pytest.mark.parametrize("calls", [1, 1000])
+def test_dense_operands_beside_blocks_may_change_in_place(calls):
+    blocks, dense = sp.bsr_array(np.ones((12, 12)), blocksize=(3, 3)), np.ones((40, 12))
+    kernel = weft.compile("R(i,l) = B(i,k) * X(l,k)", B=blocks, X=dense, calls=calls)
+    for factor in (1, 2, 5):
+        dense[:] = factor
+        for result in (weft.einsum("ik,lk->il", blocks, dense), weft.evaluate("R(i,l) = B(i,k) * X(l,k)", B=blocks, X=dense, calls=calls),
+                       kernel(B=blocks, X=dense)):
+            assert np.array_equal(result, np.full((12, 40), 12.0 * factor))
 
 
 def test_arrays_are_let_go_of():

@@ -157,3 +157,13 @@ def test_borrowed_tensors_are_followed():
     A.data[:] = 5
     assert weft.einsum("ij->", T) == 15 and weft.einsum("ij->", kept) == 3 and weft.evaluate("s = T(i,j)", T=T) == 15
     assert T.copy().sum() == 15 and not T.copy()._borrowed and kept.copy() is kept
+
+
+def test_operators_keep_hypersparse_matrices_small():
+    rows = 2 * 10**8 + 1
+    tensor = weft.tensor(([1.0, 2.0], ([0, rows - 1], [3, 7])), shape=(rows, 10))
+    for made in (2 * tensor, -tensor, tensor * tensor, tensor.T, tensor @ np.ones((10, 3))):
+        assert made.nbytes < 1000, made
+    assert (2 * tensor)[rows - 1, 7] == 4.0
+    wide = weft.tensor(([3.0], ([2**60], [2**40])), shape=(2**63 - 1, 2**41))
+    assert (-wide)[2**60, 2**40] == -3.0 and wide.T.shape == (2**41, 2**63 - 1)

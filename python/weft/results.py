@@ -43,6 +43,8 @@ def scipy_of(tensor, as_matrix, writable=True, shared=0):
     _, _, starts, coordinates, _ = tensor._level(1, writable)  # scipy's own methods sort and shorten in place
     width = np.int64 if memoryview(starts).itemsize == 8 else np.int32
     indptr = np.asarray(starts)
+    if blocks is not None and 0 in tensor.shape:  # where a mode has no coordinates, no level has
+        indptr = np.zeros(tensor.shape[0] // sides[0] + 1, width)
     indices = np.asarray(coordinates) if coordinates is not None else np.empty(0, width)
     if indices.itemsize < 4:
         indices = indices.astype(width)

@@ -404,7 +404,7 @@ class Tensor(_weft.Tensor):
     def _einsum(subscripts, *operands):
         from weft import einsums
 
-        return _as_tensor(einsums.einsum(subscripts, *operands))
+        return _as_tensor(einsums.einsum(subscripts, *operands, format=_format_of_rows(subscripts, operands)))
 
     def _times(self, other):
         if isinstance(other, numbers.Real) and not isinstance(other, bool):
@@ -491,6 +491,18 @@ class Tensor(_weft.Tensor):
         if self.ndim == 0:
             return float(self._at(())[0])
         raise TypeError("only a tensor without dimensions is a number")
+
+
+def _format_of_rows(subscripts, operands):
+    """ss for a matrix most of whose rows have no entry for certain: the starts of its rows, which scipy wants, would take more than these."""
+    inputs, _, result = subscripts.partition("->")
+    if len(result) != 2:
+        return None
+    for letters, operand in zip(inputs.split(","), operands):
+        if result[0] in letters and isinstance(operand, Tensor) and operand.format.partition(":")[0].strip("d"):
+            if operand.shape[letters.index(result[0])] > 16 * operand.nnz + 1000:
+                return "ss"
+    return None
 
 
 def _as_tensor(result):

@@ -89,3 +89,53 @@ def case_results_in_layouts(weft):
         entries = {at: value for at, value in read_tns(weft.read("r.tns").decode()).items() if value != 0}
         require_equal(entries, {at: 2 * value for at, value in read_tns("1 1 1\n1 2 2\n4 3 5\n3 1 -1\n").items()}, layout)
     weft.error("R(i,j) = 2 * M(i,j)", "M=m.tns", "--format", "R:upper", says="has no place in the layout")
+
+
+def case_results_in_layouts_are_printed(weft):
+    weft.write("m.tns", "1 1 1\n1 2 2\n4 3 5\n3 1 -1\n")
+    for layout in ("bcsr(2,2)", "dia", "ell", "sell(2)", "band(3,3)", "csb(2)", "vbl", "(i,j) -> (i:d, j:s desc)", "(i,j) -> (i:s, j:s<8>)"):
+        out = weft("run", "R(i,j) = M(i,j)", "M=m.tns", "--format", "R:" + layout).out
+        lines = [line for line in out.splitlines() if line.startswith("  (")]
+        require_equal(lines, ["  (0, 0)  1.0", "  (0, 1)  2.0", "  (2, 0)  -1.0", "  (3, 2)  5.0"], layout)
+    require_in("  (5)  1.0", weft("run", "y(i) = x(i)", "x=ones(6)", "--format", "y:(i) -> (i/2:d, i%2:d)").out, "a vector in parts")
+
+
+def case_layouts_at_the_prompt(weft):
+    weft.write("m.tns", "1 1 1\n1 2 2\n4 3 5\n3 1 -1\n")
+    weft.write("s", "M = m.tns\n:format M:bcsr(2,2)\nM\nM[3,2]\nM[2:4,0]\n:spy M\n:info M\nR(i,j) = 2 * M(i,j)\n")
+    out = weft("repl", "s").out
+    for part in ("i%2:d", "  (3, 2)  5.0", "5.0\n", "M[2:4,0]: 2 s:0 f64, 1 stored", "4 entries", "[ 0.  0. 10.]"):
+        require_in(part, out, "the prompt")
+    weft.write("t", "M = m.tns\n:format M:sell(2)\nM\n:format M:ds\nM\n:format M:sss\n")
+    weft.error("repl", "t", says="the format of M is over 3 modes, but M has 2")
+
+
+def case_a_sparse_vector_in_a_layout_stays_sparse(weft):
+    weft.write("b.tns", "1 1 nan\n1 2 inf\n1 3 5\n2 3 1\n3 2 2\n")
+    weft.write("x.tns", "3 1\n")
+    for layout in ("(i) -> (i/2:s, i%2:h)", "(i) -> (b:s, i-b:v)", "(i) -> (i/2:u, i%2:q)", "(i) -> (i/2:d, i%2:s)"):
+        for calls in ("1", "100000"):
+            weft("run", "y(i) = B(i,j) * x(j)", "B=b.tns", "x=x.tns:3", "--format", "x:" + layout, "--format", "y:s", "--calls", calls, "--out", "y=y.tns", "--quiet")
+            require_equal(read_tns(weft.read("y.tns").decode()), read_tns("1 5\n2 1\n"), layout)
+
+
+def case_schedules_over_layouts_are_read_again(weft):
+    for layouts in (["A:bcsr(2,2)"], ["A:csb(4)"], ["A:dia"], ["A:bcsr(2,2)", "B:bcsr(3,3)"], ["A:sell(4)"], ["A:band(99,99)"]):
+        for text, sizes in (("R(j,i) = A(j,i) * B(i,j)", ("30x20", "20x30")), ("R(i,k) = A(i,j) * B(j,k)", ("30x20", "20x30"))):
+            call = [text, f"A=sparse({sizes[0]},nnz=60)", f"B=sparse({sizes[1]},nnz=60,seed=2)"]
+            for layout in layouts:
+                call += ["--format", layout]
+            weft("plan", *call, "--emit", "schedule=c.schedule", "--quiet")
+            weft("run", *call, "--out", "R=planned.tns", "--quiet")
+            weft("run", *call, "--schedule", "c.schedule", "--out", "R=again.tns", "--quiet")
+            require_equal(read_tns(weft.read("again.tns").decode()), read_tns(weft.read("planned.tns").decode()), " ".join(layouts))
+    weft.write("wrong.schedule", "schedule\n  tree (A * B)\n  layout A sss:0,1,2 f64\n")
+    weft.error("run", *call, "--schedule", "wrong.schedule", says="wrong.schedule: schedule, line")
+
+
+def case_assignments_over_layouts_are_compared_by_their_own_networks(weft):
+    for seed in range(4):
+        text = weft("plan", "R = T0(k,j) * T1(j,i) * T1(j,i); S(i) = -1 * T2(i) * R()", f"T0=sparse(10x10,nnz=30,seed={seed})",
+                    "T1=sparse(10x10,nnz=30,seed=1)", "T2=ones(10)", "--format", "T0:(i,j) -> (j:b, i%3:s, i/3:b)", "--format",
+                    "T1:(i,j) -> (i:s, j/4:d, j%4:s)", "--no-cache").out
+        require_in("peak memory", text, "the plan")

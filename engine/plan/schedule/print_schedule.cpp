@@ -205,14 +205,18 @@ std::string print(const Schedule& schedule, const Network& given) {
   return print_scheduled(schedule, scheduled_network(schedule, given));
 }
 
-std::pair<std::string, std::string> first_different_lines(const Schedule& left, const Schedule& right, const Network& network) {
+std::pair<std::string, std::string> first_different_lines(const Schedule& left, const Schedule& right, const Network& given) {
+  // Each has its own network where parts are shared or computed before.
+  const auto network_of = [&](const Schedule& schedule) { return given.assignments.size() < 2 ? given : scheduled_network(schedule, given); };
+  const Network left_network = network_of(left);
+  const Network right_network = network_of(right);
   std::string left_text;
   std::string right_text;
   const bool same_tensors = left.tensors == right.tensors;
   for (std::size_t part = 0; part < std::max(parts(left), parts(right)); ++part) {
     if (left_text.empty() && right_text.empty() && is_same_part(left, right, part, same_tensors)) continue;
-    if (part < parts(left)) left_text += print_part(left, part, network);
-    if (part < parts(right)) right_text += print_part(right, part, network);
+    if (part < parts(left)) left_text += print_part(left, part, left_network);
+    if (part < parts(right)) right_text += print_part(right, part, right_network);
     while (!left_text.empty() && !right_text.empty()) {
       std::pair<std::string, std::string> lines{take_line(left_text), take_line(right_text)};
       if (lines.first != lines.second) return lines;

@@ -24,6 +24,7 @@ Entries visited(const Tensor& tensor, const std::vector<Selected>& selected) {
 }
 
 constexpr const char* formats[] = {"sss", "ddd", "dss", "uqq", "ssd", "sss:2,0,1", "dds:1,2,0", "suq:2,1,0", "ddd:2,1,0", "sdd"};
+constexpr const char* layouts[] = {"(i,j,k) -> (i/2:s, j:s, i%2:d, k:d)", "(i,j,k) -> (i:d, k-j:s, j:d)", "(i,j,k) -> (i:s, j:s desc, k:s)"};
 constexpr const char* slices[] = {"...", "0", "2", "-1,...,1", ":,3", ":,:,4", "::2,::-1", "1:3,2:5,::3", "3,3,3", "5:", "::-2,1,:"};
 
 TEST_CASE("every format visits the entries of a slice, and builds them as a tensor of their own") {
@@ -31,7 +32,9 @@ TEST_CASE("every format visits the entries of a slice, and builds them as a tens
   REQUIRE(tensor);
   const Entries all = visited(*tensor, select_all(tensor->extents()));
   CHECK(all.size() == 60);
-  for (const char* text : formats) {
+  std::vector<const char*> all_formats(std::begin(formats), std::end(formats));
+  all_formats.insert(all_formats.end(), std::begin(layouts), std::end(layouts));
+  for (const char* text : all_formats) {
     CAPTURE(text);
     const auto stored = convert(*tensor, *parse_format(text), resources, "T");
     REQUIRE(stored);
