@@ -218,7 +218,7 @@ void add_session_options(CLI::App& app, CommandOptions& options) {
 void add_prompt(CLI::App& app, CommandOptions& options) {
   app.add_option("SCRIPT", options.arguments, "a file of statements; without it, or with -, standard input")
       ->type_name("");
-  add_list(app, "--format", options.formats, "NAME:KINDS[:ORDER][:SCALAR], as :format takes it")->type_name("SPEC");
+  add_list(app, "--format", options.formats, "NAME:KINDS[:ORDER][:SCALAR] or NAME:LAYOUT[:SCALAR], as :format takes it")->type_name("SPEC");
   counts(app.add_option("--repeat", options.repeat, "runs of :time"), 1'000'000'000U);
   add_session_options(app, options);
   add_resource_options(app, options);
@@ -229,8 +229,8 @@ void add_prompt(CLI::App& app, CommandOptions& options) {
 
 void add_formats(CLI::App& app, CommandOptions& options) {
   add_list(app, "--format", options.formats,
-           "NAME:KINDS[:ORDER][:SCALAR]: layout of an operand, format of a result; NAME:like(OPERAND): a result at the "
-           "positions of an operand")
+           "NAME:KINDS[:ORDER][:SCALAR] or NAME:LAYOUT[:SCALAR], as weft layout explains it: of an operand or a result; "
+           "NAME:like(OPERAND): a result at the positions of an operand")
       ->type_name("SPEC");
 }
 

@@ -46,7 +46,7 @@ constexpr std::array command_table{
                 CommandArgument::path, command_write},
     ReplCommand{"drop", "NAME...", "forget tensors; all of them with *", "", CommandArgument::tensor, command_drop, true},
     ReplCommand{"info", "NAME", "density and fiber statistics of a tensor", "", CommandArgument::tensor, command_info},
-    ReplCommand{"format", "[NAME[:KINDS[:ORDER][:SCALAR]]]", "set or show formats of tensors and results",
+    ReplCommand{"format", "[NAME[:KINDS[:ORDER][:SCALAR] | :LAYOUT]]", "set or show formats of tensors and results",
                 "A tensor that is there is converted at once; a result gets its format when it is computed. KINDS has a letter per\n"
                 "level in storage order: d dense, s compressed, u compressed with repeated coordinates, q singleton, h hashed,\n"
                 "b bitmap; ORDER lists the mode each level holds; SCALAR is f64 or f32. NAME:like(T) stores a result at the\n"

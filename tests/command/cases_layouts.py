@@ -106,8 +106,6 @@ def case_layouts_at_the_prompt(weft):
     out = weft("repl", "s").out
     for part in ("i%2:d", "  (3, 2)  5.0", "5.0\n", "M[2:4,0]: 2 s:0 f64, 1 stored", "4 entries", "[ 0.  0. 10.]"):
         require_in(part, out, "the prompt")
-    weft.write("t", "M = m.tns\n:format M:sell(2)\nM\n:format M:ds\nM\n:format M:sss\n")
-    weft.error("repl", "t", says="the format of M is over 3 modes, but M has 2")
 
 
 def case_a_sparse_vector_in_a_layout_stays_sparse(weft):

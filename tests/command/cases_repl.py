@@ -325,3 +325,11 @@ def case_facts_that_no_longer_hold_at_the_prompt(weft):
         told_first, told_then = fresh_first[:len(fresh_first) - len(value_first)], after(fresh_then[:len(fresh_then) - len(value_then)], made)
         require_equal(changed, told_first + value_first + told_then + value_then + told_first + value_first, f"{fact}: what is printed")
         require(value_first != value_then, f"{fact}: the two results differ")
+
+
+def case_formats_of_tensors_that_are_there(weft):
+    weft.write("m.tns", "1 1 1\n1 2 2\n4 3 5\n3 1 -1\n")
+    run = piped(weft, "M = m.tns\n:format M:sell(2)\nM\n:format M:ds\nM\n:format M:sss\n", status=2)
+    for part in ("*:v", "ds:0,1 f64, 4 stored", "  (3, 2)  5.0"):
+        require_in(part, run.out, "what is printed")
+    require_in("the format of M is over 3 modes, but M has 2", run.err, "the mistake")
