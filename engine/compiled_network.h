@@ -150,8 +150,9 @@ class BoundNetwork {
   /// Of operands that are lent: lets go of their layouts; where there are any it has to be bound again before it runs.
   void let_go();
   bool whole() const;  ///< whether it could run as it is
-  /// Whether the values that have to be finite, and were found to be, are those of then: no change of them was announced since.
-  bool looked_at() const;
+  /// Whether the values that have to be finite, and were found to be, and those that views or padded copies hold are those of then: no
+  /// change of them was announced since. `operands`: those that it is bound to.
+  bool looked_at(const std::map<std::string, Tensor>& operands) const;
   const LayoutCounters& layouts() const;
   /// Converts and checks anew what changes, clears the results and runs every nest. Cancelled, resource or internal errors leave the
   /// results undefined; what was appended until then is freed.

@@ -503,6 +503,10 @@ Expected<Tensor> handed_over(const Exposure& exposure, TensorId result, const Te
   stored.extents = declared.extents;
   const bool as_asked = is_as_asked(stored.format, format);
   if (as_asked) stored.format.layout = format.layout;
+  // Whole blocks are stored: places that nothing was added to are among them.
+  const std::vector<Level>& levels = stored.format.levels;
+  const auto first_sparse = std::ranges::find_if(levels, [](const Level& level) { return is_sparse(level.kind); });
+  stored.padded = format.layout && std::any_of(first_sparse, levels.end(), [](const Level& level) { return is_dense(level.kind); });
   const Tensor there = made(std::move(stored));
   return as_asked ? Expected<Tensor>(there) : convert(there, format, resources, declared.name);
 }
@@ -510,6 +514,13 @@ Expected<Tensor> handed_over(const Exposure& exposure, TensorId result, const Te
 bool ExposedOperands::as_given(const std::string& name) const {
   const auto known = known_.find(name);
   return known == known_.end() || known->second.as_given;
+}
+
+bool ExposedOperands::current(const std::map<std::string, Tensor>& given) const {
+  return std::ranges::all_of(known_, [&](const auto& one) {
+    const auto tensor = given.find(one.first);
+    return tensor == given.end() || arrays_of(tensor->second).version == one.second.version;
+  });
 }
 
 bool ExposedOperands::let_go() {
@@ -554,6 +565,7 @@ Expected<std::optional<std::string>> ExposedOperands::take(const Exposure& expos
     }
     const Tensor spare = known == known_.end() || !known->second.padded ? Tensor() : known->second.stored;
     auto read = read_operand(exposure, operand, tensor, changes, resources, spare);
+    if (!read && read.error().kind == ErrorKind::input) return std::optional(read.error().message);  // no place in the layout that is read
     if (!read) return std::unexpected(read.error());
     if (read->tensor.extents() != exposure.network.tensors[operand].extents)
       return std::optional(fmt::format("{} has other numbers of slots", declared.name));

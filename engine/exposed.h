@@ -55,6 +55,8 @@ class ExposedOperands {
                                             const Resources& resources);
   const std::map<std::string, Tensor>& read() const { return read_; }
   bool as_given(const std::string& name) const;
+  /// Whether what is read tells of `given`, the tensors of the last take(): no change of their values was announced since.
+  bool current(const std::map<std::string, Tensor>& given) const;
   /// Lets go of converted operands, which tensors of the host keep; whether there were any. Padded copies belong to the binding and stay:
   /// for another x of these extents only what lies between their zeros is written.
   bool let_go();

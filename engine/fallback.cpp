@@ -9,6 +9,7 @@
 #include "engine/network/extents.h"
 #include "engine/plan/search/finiteness.h"
 #include "engine/trace.h"
+#include "runtime/convert.h"
 #include "runtime/layouts.h"
 #include "runtime/tensor_facts.h"
 
@@ -124,7 +125,10 @@ Expected<CompiledNetwork> PlainFallback::operator()(const std::map<std::string, 
                          : Expected<ReadOperand>(ReadOperand{given->second, given->second, true, LayoutOrigin::given});
     if (!read) return std::unexpected(read.error());
     if (exposure && (exposure->tensors[tensor].placed || exposure->tensors[tensor].inside)) pinned[name] = true;
-    plain.emplace(name, std::move(read->tensor));
+    // One that the kernel has in another format is laid out when it is bound; its levels are no modes.
+    auto by_modes = in_plain_format(read->tensor, options.resources, name);
+    if (!by_modes) return std::unexpected(by_modes.error());
+    plain.emplace(name, std::move(*by_modes));
   }
   if (exposure && by_choice_) *network = exposure->network;
   std::vector<OperandFacts> known = vouched_for(pipeline_.facts(*network, plain, pinned), *network, made_for_.assume_finite);

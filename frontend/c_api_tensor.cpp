@@ -197,12 +197,12 @@ int32_t weft_tensor_coo(const weft_engine* engine, int32_t scalar, uint32_t orde
     const auto type = scalar_of(scalar);
     if (!type) return std::unexpected(type.error());
     auto sound = all(given(engine, "engine"), known_width(index_bits), known_flags(flags), given_unless_empty(extents, order, "extents"),
-                     given_unless_empty(crd, order, "crd"), given_unless_empty(values, nnz, "values"));
+                     given_unless_empty(crd, nnz == 0 ? 0 : order, "crd"), given_unless_empty(values, nnz, "values"));
     if (!sound) return std::unexpected(sound.error());
     if (order == 0) return input_error("coordinates of order 0: a scalar is dense, weft_tensor_dense makes it");
     std::vector<HostIndices> arrays;
     for (std::uint32_t mode = 0; mode < order; ++mode) {
-      const auto array = indices(crd[mode], nnz, index_bits, fmt::format("crd[{}]", mode));
+      const auto array = indices(crd != nullptr ? crd[mode] : nullptr, nnz, index_bits, fmt::format("crd[{}]", mode));
       if (!array) return std::unexpected(array.error());
       arrays.push_back(*array);
     }

@@ -766,12 +766,34 @@ Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, con
   };
   const bool by_time = options.objective.empty() || options.objective == "time";
   const bool known = std::ranges::all_of(operands, [](const auto& operand) { return operand.second.stored != nullptr; });
+  const auto layouts_for = [&](const EvaluateOptions& asked, const Prepared& prepared) {
+    const auto plan_with = [&](const EvaluateOptions& tried) -> Expected<PricedPlan> {
+      Preparation one(pipeline, machine, operands, tried, cancellation, from, nullptr);
+      if (auto planned = one.plan(text, names); !planned) return std::unexpected(planned.error());
+      return PricedPlan{one.prepared().plan.cost.ns, one.prepared().report.plan_cache};
+    };
+    return chosen_layouts({pipeline.options(), machine, operands, asked, prepared}, plan_with);
+  };
   const bool own = known && from == CodeFrom::anywhere && saved == nullptr;
   const bool free = own && options.schedule.empty() && !options.prove;
   auto first = read_so({.locate_all = free && by_time});
   if (own && !options.schedule.empty()) {
     first = read_as_scheduled(std::move(first), may_be_located, read_so);
     if (first) return first->preparation->finish();
+    if (options.choose_layouts && first.error().kind == ErrorKind::input) {
+      // It may be one over layouts that are chosen for these calls.
+      EvaluateOptions unscheduled = options;
+      unscheduled.schedule.clear();
+      Preparation planned(pipeline, machine, operands, unscheduled, cancellation, from, nullptr);
+      const auto chosen = planned.plan(text, names) ? layouts_for(unscheduled, planned.prepared())
+                                                    : Expected<ChosenLayouts>(ChosenLayouts{});
+      if (chosen && !chosen->reason.empty()) {
+        EvaluateOptions scheduled = chosen->options;
+        scheduled.schedule = options.schedule;
+        Preparation one(pipeline, machine, operands, scheduled, cancellation, from, nullptr);
+        if (one.plan(text, names)) return one.finish();
+      }
+    }
   }
   if (!first && free && by_time && first.error().kind == ErrorKind::resource) first = read_so({});
   if (!first) return std::unexpected(first.error());
@@ -787,12 +809,7 @@ Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, con
     return prepared;
   }
   if (!options.choose_layouts) return as_asked.finish();
-  const auto plan_with = [&](const EvaluateOptions& tried) -> Expected<PricedPlan> {
-    Preparation one(pipeline, machine, operands, tried, cancellation, from, nullptr);
-    if (auto planned = one.plan(text, names); !planned) return std::unexpected(planned.error());
-    return PricedPlan{one.prepared().plan.cost.ns, one.prepared().report.plan_cache};
-  };
-  const auto chosen = chosen_layouts({pipeline.options(), machine, operands, options, as_asked.prepared()}, plan_with);
+  const auto chosen = layouts_for(options, as_asked.prepared());
   if (!chosen) return std::unexpected(chosen.error());
   if (chosen->reason.empty()) return as_asked.finish();
   Preparation blocks(pipeline, machine, operands, chosen->options, cancellation, from, nullptr);

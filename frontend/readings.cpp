@@ -154,7 +154,8 @@ Expected<ChosenReading> chosen_reading(PlannedReading first, const CopyPrices& p
   return places_read(std::move(chosen.reading), prices, pinned, plan);
 }
 
-Expected<PlannedReading> read_as_scheduled(Expected<PlannedReading> first, const std::set<TensorId>& may_be_located, const PlanReading& plan) {
+Expected<PlannedReading> read_as_scheduled(Expected<PlannedReading> first, const std::set<TensorId>& may_be_located,
+                                           const PlanReading& plan) {
   std::vector<Reading> others{{.located = may_be_located}};
   for (const TensorId tensor : may_be_located)
     if (may_be_located.size() > 1) others.push_back({.located = {tensor}});

@@ -78,8 +78,9 @@ struct ChosenReading {
 Expected<ChosenReading> chosen_reading(PlannedReading first, const CopyPrices& prices, const std::map<std::string, Format>& pinned,
                                        const PlanReading& plan);
 
-/// The first reading that a schedule of the host is one of: its text does not say how operands are read, and was made over one of those that
-/// are chosen among. `first`: the reading that cuts; its error where none is.
-Expected<PlannedReading> read_as_scheduled(Expected<PlannedReading> first, const std::set<TensorId>& may_be_located, const PlanReading& plan);
+/// The first reading under which a schedule of the host is one: its text does not say how operands are read, and it was made over one of
+/// those that are chosen among. `first`: the reading that cuts; its error where none is.
+Expected<PlannedReading> read_as_scheduled(Expected<PlannedReading> first, const std::set<TensorId>& may_be_located,
+                                           const PlanReading& plan);
 
 }  // namespace weft

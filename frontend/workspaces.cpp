@@ -165,6 +165,7 @@ std::unique_ptr<Workspaces::Bound> Workspaces::taken(const RunOperands& operands
 void Workspaces::put_back(std::unique_ptr<Bound> bound) noexcept {
   Workspaces& all = *bound->owner;
   bound->network.let_go();
+  bound->renewed.clear();
   const std::uint64_t bytes = bound->network.bytes();
   all.idle_->resize(std::exchange(bound->counted_bytes, bytes), bytes);
   all.idle_->make_room_for(bytes);
@@ -196,7 +197,7 @@ void Workspaces::count(Bound& bound) noexcept {
 Expected<std::unique_ptr<Workspaces::Bound>> Workspaces::bound_to(const RunOperands& operands, const Cancellation& cancellation) {
   const bool changes = !changing_.empty() || !changing_patterns_.empty() || !operands.host.changing.empty();
   auto bound = operands.verified.load(std::memory_order_acquire) ? taken(operands) : nullptr;
-  if (bound && bound->stamp == operands.stamp && bound->network.whole() && bound->network.looked_at() && !changes) {
+  if (bound && bound->stamp == operands.stamp && bound->network.whole() && bound->network.looked_at(operands.tensors) && !changes) {
     bound->network.cancel_with(cancellation);
     return bound;
   }
@@ -244,6 +245,7 @@ Expected<std::unique_ptr<Workspaces::Bound>> Workspaces::bound_anew(std::unique_
     bound = std::make_unique<Bound>(shared_from_this(), std::move(*network));
   }
   bound->stamp = operands.stamp;
+  bound->renewed = std::move(renewed);
   operands.known.store(true, std::memory_order_relaxed);
   count(*bound);
   return bound;

@@ -111,6 +111,7 @@ class Workspaces : public Kept, public std::enable_shared_from_this<Workspaces> 
     Bound& operator=(const Bound&) = delete;
 
     std::shared_ptr<Workspaces> owner;
+    Tensors renewed = {};  ///< operands with facts of their own, for patterns that change: the network has handles of them that own nothing
     BoundNetwork network;
     std::uint64_t stamp = 0;  ///< of the operands it is bound to
     std::uint64_t counted_bytes = 0;  ///< when it waited last

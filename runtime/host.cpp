@@ -248,9 +248,14 @@ static Expected<Tensor> borrowed_strided(std::vector<std::uint64_t> extents, Hos
   }
   std::uint64_t bytes = scalar_bytes(values.scalar);  // there may be more behind the last
   for (const std::uint64_t extent : tensor->extents()) bytes = saturating_product(bytes, extent);
-  if (!strided && (strides.empty() || bytes >= values.bytes)) return tensor;
+  if (strides.empty() && offset == 0 && bytes < values.bytes)
+    return fail(ErrorKind::input, ErrorCode::sizes, {},
+                fmt::format("{} bytes of values, but {} elements of {} bytes", values.bytes, bytes / scalar_bytes(values.scalar),
+                            scalar_bytes(values.scalar)));
+  if (!strided && bytes >= values.bytes) return tensor;
   TensorArrays arrays = tensor->arrays();
-  const auto modes = !strided ? std::optional(arrays.format.mode_order) : offset == 0 ? packed_order(arrays.extents, strides) : std::nullopt;
+  auto modes = offset == 0 ? packed_order(arrays.extents, strides) : std::nullopt;
+  if (!strided) modes = arrays.format.mode_order;
   if (modes) {
     arrays.format.mode_order = *modes;
     if (bytes <= values.bytes) arrays.values = Buffer::borrow(values.data, bytes);

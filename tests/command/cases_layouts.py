@@ -137,3 +137,20 @@ def case_assignments_over_layouts_are_compared_by_their_own_networks(weft):
                     "T1=sparse(10x10,nnz=30,seed=1)", "T2=ones(10)", "--format", "T0:(i,j) -> (j:b, i%3:s, i/3:b)", "--format",
                     "T1:(i,j) -> (i:s, j/4:d, j%4:s)", "--no-cache").out
         require_in("peak memory", text, "the plan")
+
+
+def case_zeros_that_fill_blocks_are_no_entries_of_files(weft):
+    for layout, suffix in (("bcsr(2,2)", "tns"), ("bcsr(3,2)", "mtx"), ("(i,j) -> (i/2:d, j:s, i%2:d)", "tns")):
+        for text, operands in (("R(i,j) = A(i,j)", ["A=sparse(6x6,nnz=12)"]), ("R(i,j) = A(i,k) * B(k,j)", ["A=sparse(6x6,nnz=6)", "B=sparse(6x6,nnz=6,seed=2)"])):
+            weft("run", text, *operands, "--format", "R:" + layout, "--out", f"R=blocks.{suffix}", "--quiet")
+            weft("run", text, *operands, "--format", "R:ss", "--out", f"R=plain.{suffix}", "--quiet")
+            require_equal(weft.read(f"blocks.{suffix}"), weft.read(f"plain.{suffix}"), layout)
+
+
+def case_schedules_over_layouts_that_were_chosen_are_read_again(weft):
+    weft.write("blocks.tns", "".join(f"{3 * b + i} {3 * (b * 7 % 100) + j} 1\n" for b in range(100) for i in (1, 2, 3) for j in (1, 2, 3)))
+    for operands in (["A=sparse(5000x5000,nnz=50000)", "x=sparse(5000,nnz=4000)", "--calls", "1000"],
+                     ["A=blocks.tns:300x300", "x=ones(300)", "--calls", "100000"]):
+        weft("plan", "y(i) = A(i,j) * x(j)", *operands, "--emit", "schedule=c.schedule", "--quiet")
+        weft("run", "y(i) = A(i,j) * x(j)", *operands, "--schedule", "c.schedule", "--out", "y=y.tns", "--quiet")
+        require("layout x d" in weft.read("c.schedule").decode(), "chosen")

@@ -21,7 +21,8 @@ double layout_ns(const Format& to, bool opened, const OperandFacts& operand, con
 double layout_ns(const ScheduledTensor& tensor, const OperandFacts& operand, const Machine& machine);
 
 /// Nanoseconds, on all threads together, for so many bytes of a dense tensor whose elements change their order, of an operand before the
-/// run or of a result when it is handed over (runtime/transposed_tiles.h): a line is read and written, in a room of the first cache between.
+/// run or of a result when it is handed over (runtime/transposed_tiles.h): a line is read and written, in a room of the first cache
+/// between.
 double reordering_ns(double bytes, const Machine& machine);
 
 /// Positions of the first levels of a format if they are dense, and how many of those hold entries.

@@ -207,7 +207,9 @@ std::string print(const Schedule& schedule, const Network& given) {
 
 std::pair<std::string, std::string> first_different_lines(const Schedule& left, const Schedule& right, const Network& given) {
   // Each has its own network where parts are shared or computed before.
-  const auto network_of = [&](const Schedule& schedule) { return given.assignments.size() < 2 ? given : scheduled_network(schedule, given); };
+  const auto network_of = [&](const Schedule& schedule) {
+    return given.assignments.size() < 2 ? given : scheduled_network(schedule, given);
+  };
   const Network left_network = network_of(left);
   const Network right_network = network_of(right);
   std::string left_text;

@@ -43,6 +43,49 @@ struct Run {
 
 }  // namespace
 
+TEST_CASE("workspaces: announced changes of what is read through views and padded copies are seen, beside layouts of every kind") {
+  for (const char* layout : {"bcsr(2,2)", "dia", "dia(4)", "ell", "vbl", "(i,j) -> (i:d, j/2:s, j%2:d)", "ds"}) {
+    for (const std::string text : {"y(i) = M(i,j) * x(j)", "y(j) = M(i,j) * x(i)", "y(i,r) = M(i,j) * X(r,j)"}) {
+      CAPTURE(layout);
+      CAPTURE(text);
+      const bool matrix = text.find('r') != std::string::npos;
+      const Tensors operands{{"M", operand("sparse(13x13,nnz=40,seed=1)", layout)},
+                             {matrix ? "X" : "x", operand(matrix ? "ones(5x13)" : "ones(13)")}};
+      CompileOptions often;
+      often.calls = 1000;
+      const Engine engine = engine_with();
+      const Kernel kernel = compiled(engine, text, operands, often);
+      const Bindings bindings = bound(operands);
+      for (int change = 0; change < 4; ++change) {
+        const auto& [name, dense] = *operands.rbegin();
+        const Tensor copied = with_value(dense, 0, dense.values().as<const double>()[0]);  // with facts of its own
+        CHECK(ran(kernel, bindings) == fresh(text, {{"M", operands.at("M")}, {name, copied}}));
+        Tensor changed = dense;  // the same values
+        for (double& value : changed.writable_values<double>()) value = value == 7 ? 1 : value + 1;
+        changed.values_changed();
+      }
+    }
+  }
+}
+
+TEST_CASE("workspaces: operands whose patterns change live as long as nests that are bound within a run") {
+  const Tensors operands{{"M", operand("sparse(9x12,nnz=50,seed=1)", "ds")},
+                         {"B", operand("sparse(12x12,nnz=40,seed=2)", "ds")},
+                         {"x", operand("ones(12)")}};
+  for (const char* format : {"ds", "ds:1,0"}) {
+    CompileOptions options;
+    options.changing_patterns = {"x"};
+    options.formats["D"] = *parse_format(format);
+    const std::string text = "D(i,k) = M(i,j) * B(j,k); y(i) = D(i,k) * x(k)";
+    const Kernel kernel = compiled(engine_with(), text, operands, options);
+    const Bindings bindings = bound(operands);
+    const auto first = kernel.run(bindings);
+    REQUIRE_MESSAGE(first, first.error().message);
+    const std::vector<double> y = numbers(first->at("y"));
+    for (int again = 0; again < 3; ++again) CHECK(numbers(kernel.run(bindings)->at("y")) == y);
+  }
+}
+
 TEST_CASE("workspaces: operands replaced at random, by others of any format, pattern and size, give what a new engine gives") {
   CompileOptions often;
   often.calls = 1000;
