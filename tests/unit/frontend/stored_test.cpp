@@ -24,7 +24,8 @@ Entries visited(const Tensor& tensor, const std::vector<Selected>& selected) {
 }
 
 constexpr const char* formats[] = {"sss", "ddd", "dss", "uqq", "ssd", "sss:2,0,1", "dds:1,2,0", "suq:2,1,0", "ddd:2,1,0", "sdd"};
-constexpr const char* layouts[] = {"(i,j,k) -> (i/2:s, j:s, i%2:d, k:d)", "(i,j,k) -> (i:d, k-j:s, j:d)", "(i,j,k) -> (i:s, j:s desc, k:s)"};
+constexpr const char* layouts[] = {"(i,j,k) -> (i/2:s, j:s, i%2:d, k:d)",
+                                   "(i,j,k) -> (i:d, k-j:s, j:d)", "(i,j,k) -> (i:s, j:s desc, k:s)"};
 constexpr const char* slices[] = {"...", "0", "2", "-1,...,1", ":,3", ":,:,4", "::2,::-1", "1:3,2:5,::3", "3,3,3", "5:", "::-2,1,:"};
 
 TEST_CASE("every format visits the entries of a slice, and builds them as a tensor of their own") {
