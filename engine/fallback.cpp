@@ -25,7 +25,7 @@ Fallback::Fallback(Pipeline pipeline, const Network& network, const Plan& plan, 
 }
 
 Expected<std::map<std::string, Tensor>> Fallback::in_known_layouts(const Network& network,
-                                                                    const std::map<std::string, Tensor>& tensors) const {
+                                                                   const std::map<std::string, Tensor>& tensors) const {
   std::map<std::string, Tensor> stored = tensors;
   for (const ScheduledTensor& scheduled : plan_.schedule.tensors) {
     if (scheduled.role != TensorRole::operand) continue;

@@ -248,7 +248,7 @@ static Expected<Tensor> borrowed_strided(std::vector<std::uint64_t> extents, Hos
   }
   std::uint64_t bytes = scalar_bytes(values.scalar);  // there may be more behind the last
   for (const std::uint64_t extent : tensor->extents()) bytes = saturating_product(bytes, extent);
-  if (strides.empty() && offset == 0 && bytes < values.bytes)
+  if (strides.empty() && order > 0 && offset == 0 && bytes < values.bytes)
     return fail(ErrorKind::input, ErrorCode::sizes, {},
                 fmt::format("{} bytes of values, but {} elements of {} bytes", values.bytes, bytes / scalar_bytes(values.scalar),
                             scalar_bytes(values.scalar)));

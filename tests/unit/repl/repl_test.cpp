@@ -206,7 +206,7 @@ TEST_CASE("formats of tensors and results") {
   CHECK(say(":format") == "Q like(T)\nR ds:0,1 f64\nT ss:1,0 f32\n");
   CHECK(say(":format Q:auto") == "");
   CHECK(contains(say(":format Q"), "error: no tensor is named Q"));
-  CHECK(contains(say(":format T:sss"), "3 levels, but T has 2 modes"));
+  CHECK(contains(say(":format T:sss"), "is over 3 modes, but T has 2"));
   CHECK(contains(say(":format T:xy"), "error"));
   CHECK(say(":format X:ss") == "");
   CHECK(contains(say("X = ij,jk->ik T T"), "error: index j is 7"));

@@ -307,6 +307,7 @@ TEST_CASE("memory without gaps that is longer than its elements is cut, by rows 
   }
   const auto unsaid = borrow_dense({3, 2}, std::span(values));
   REQUIRE_FALSE(unsaid);
+  CHECK(borrow_dense({}, std::span(values))->values().size_bytes() == 8);
   CHECK(unsaid.error().message == "64 bytes of values, but 6 elements of 8 bytes");
 }
 
