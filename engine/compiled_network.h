@@ -152,7 +152,7 @@ class BoundNetwork {
   bool whole() const;  ///< whether it could run as it is
   /// Whether the values that have to be finite, and were found to be, and those that views or padded copies hold are those of then: no
   /// change of them was announced since. `operands`: those that it is bound to.
-  bool looked_at(const std::map<std::string, Tensor>& operands) const;
+  bool is_current(const std::map<std::string, Tensor>& operands) const;
   const LayoutCounters& layouts() const;
   /// Converts and checks anew what changes, clears the results and runs every nest. Cancelled, resource or internal errors leave the
   /// results undefined; what was appended until then is freed.

@@ -49,8 +49,8 @@ Expected<Tensor> handed_over(const Exposure& exposure, TensorId result, const Te
 /// The operands of a binding: read anew only where they are others than before.
 class ExposedOperands {
  public:
-  /// Nothing, or why the kernel does not fit them: other extents or numbers of slots, values that are not finite. Input error for
-  /// operands that are missing or of another order. `lent`: others keep the tensors alive.
+  /// Nothing, or why the kernel does not fit them: other extents or numbers of slots, values that are not finite, entries without a place
+  /// in the layout that is read. Input error for operands that are missing or of another order. `lent`: others keep the tensors alive.
   Expected<std::optional<std::string>> take(const Exposure& exposure, const std::map<std::string, Tensor>& given, const HostMemory& host,
                                             const Resources& resources);
   const std::map<std::string, Tensor>& read() const { return read_; }

@@ -30,15 +30,19 @@ Expected<std::map<std::string, Tensor>> Fallback::in_known_layouts(const Network
   for (const ScheduledTensor& scheduled : plan_.schedule.tensors) {
     if (scheduled.role != TensorRole::operand) continue;
     const std::string& name = network.tensors[scheduled.tensor].name;
-    const auto given = stored.find(name);
-    if (given == stored.end()) continue;
-    Tensor& tensor = given->second;
+    Tensor& tensor = stored.at(name);
     // Plans speak of modes: levels of blocks or diagonals are none.
     if (!pinned_.contains(name) && !tensor.format().layout) continue;
     if (tensor.format().text() == scheduled.format.text()) continue;
     auto layout = laid_out(tensor, scheduled.format, false, pipeline_.options().resources, scheduled.name);
     if (!layout) return std::unexpected(layout.error());
     tensor = std::move(layout->tensor);
+  }
+  // Of assignments that are not computed; plans look at these too.
+  for (auto& [name, tensor] : stored) {
+    auto plain = in_plain_format(tensor, pipeline_.options().resources, name);
+    if (!plain) return std::unexpected(plain.error());
+    tensor = std::move(*plain);
   }
   return stored;
 }
@@ -125,10 +129,7 @@ Expected<CompiledNetwork> PlainFallback::operator()(const std::map<std::string, 
                          : Expected<ReadOperand>(ReadOperand{given->second, given->second, true, LayoutOrigin::given});
     if (!read) return std::unexpected(read.error());
     if (exposure && (exposure->tensors[tensor].placed || exposure->tensors[tensor].inside)) pinned[name] = true;
-    // One that the kernel has in another format is laid out when it is bound; its levels are no modes.
-    auto by_modes = in_plain_format(read->tensor, options.resources, name);
-    if (!by_modes) return std::unexpected(by_modes.error());
-    plain.emplace(name, std::move(*by_modes));
+    plain.emplace(name, std::move(read->tensor));
   }
   if (exposure && by_choice_) *network = exposure->network;
   std::vector<OperandFacts> known = vouched_for(pipeline_.facts(*network, plain, pinned), *network, made_for_.assume_finite);

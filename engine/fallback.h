@@ -21,7 +21,8 @@ class Fallback {
   Expected<CompiledNetwork> operator()(const Network& network, const std::map<std::string, Tensor>& tensors, const std::string& why) const;
 
  private:
-  /// The tensors with those that are pinned, or stored by levels that are no modes, in the layouts that the schedule has of them.
+  /// The tensors with those that are pinned, or stored by levels that are no modes, in the layouts that the schedule has of them, or
+  /// plain ones.
   Expected<std::map<std::string, Tensor>> in_known_layouts(const Network& network, const std::map<std::string, Tensor>& tensors) const;
   CompileFor generic() const;
 

@@ -538,7 +538,7 @@ const std::map<std::string, std::string>& BoundNetwork::patterns() const { retur
 void BoundNetwork::let_go() { state_->let_go(); }
 bool BoundNetwork::whole() const { return state_->whole; }
 
-bool BoundNetwork::looked_at(const std::map<std::string, Tensor>& operands) const {
+bool BoundNetwork::is_current(const std::map<std::string, Tensor>& operands) const {
   if (state_->over_levels && !state_->exposed_operands.current(operands)) return false;
   const std::vector<bool>& finite = state_->kernel->finite;
   for (std::size_t number = 0; number < finite.size(); ++number) {

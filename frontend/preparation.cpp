@@ -774,6 +774,19 @@ Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, con
     };
     return chosen_layouts({pipeline.options(), machine, operands, asked, prepared}, plan_with);
   };
+  // With a schedule that may be one over the layouts that are chosen without it.
+  const auto over_chosen_layouts = [&]() -> Expected<Prepared> {
+    EvaluateOptions unscheduled = options;
+    unscheduled.schedule.clear();
+    Preparation free(pipeline, machine, operands, unscheduled, cancellation, from, nullptr);
+    if (auto planned = free.plan(text, names); !planned) return std::unexpected(planned.error());
+    auto chosen = layouts_for(unscheduled, free.prepared());
+    if (!chosen) return std::unexpected(chosen.error());
+    chosen->options.schedule = options.schedule;
+    Preparation scheduled(pipeline, machine, operands, chosen->options, cancellation, from, nullptr);
+    if (auto planned = scheduled.plan(text, names); !planned) return std::unexpected(planned.error());
+    return scheduled.finish();
+  };
   const bool own = known && from == CodeFrom::anywhere && saved == nullptr;
   const bool free = own && options.schedule.empty() && !options.prove;
   auto first = read_so({.locate_all = free && by_time});
@@ -781,18 +794,7 @@ Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, con
     first = read_as_scheduled(std::move(first), may_be_located, read_so);
     if (first) return first->preparation->finish();
     if (options.choose_layouts && first.error().kind == ErrorKind::input) {
-      // It may be one over layouts that are chosen for these calls.
-      EvaluateOptions unscheduled = options;
-      unscheduled.schedule.clear();
-      Preparation planned(pipeline, machine, operands, unscheduled, cancellation, from, nullptr);
-      const auto chosen = planned.plan(text, names) ? layouts_for(unscheduled, planned.prepared())
-                                                    : Expected<ChosenLayouts>(ChosenLayouts{});
-      if (chosen && !chosen->reason.empty()) {
-        EvaluateOptions scheduled = chosen->options;
-        scheduled.schedule = options.schedule;
-        Preparation one(pipeline, machine, operands, scheduled, cancellation, from, nullptr);
-        if (one.plan(text, names)) return one.finish();
-      }
+      if (auto scheduled = over_chosen_layouts()) return scheduled;
     }
   }
   if (!first && free && by_time && first.error().kind == ErrorKind::resource) first = read_so({});

@@ -156,14 +156,16 @@ Expected<ChosenReading> chosen_reading(PlannedReading first, const CopyPrices& p
 
 Expected<PlannedReading> read_as_scheduled(Expected<PlannedReading> first, const std::set<TensorId>& may_be_located,
                                            const PlanReading& plan) {
-  std::vector<Reading> others{{.located = may_be_located}};
+  std::vector<Reading> others;
+  if (!may_be_located.empty()) others.push_back({.located = may_be_located});
   for (const TensorId tensor : may_be_located)
     if (may_be_located.size() > 1) others.push_back({.located = {tensor}});
   others.push_back({.exposing = Exposing::copies});
   others.push_back({.exposing = Exposing::none});
   for (const Reading& other : others) {
     if (first || (first.error().kind != ErrorKind::input && first.error().kind != ErrorKind::unsupported)) return first;
-    if (auto one = plan(other)) return one;
+    auto one = plan(other);
+    if (one || one.error().kind == ErrorKind::cancelled) return one;
   }
   return first;
 }

@@ -197,7 +197,7 @@ void Workspaces::count(Bound& bound) noexcept {
 Expected<std::unique_ptr<Workspaces::Bound>> Workspaces::bound_to(const RunOperands& operands, const Cancellation& cancellation) {
   const bool changes = !changing_.empty() || !changing_patterns_.empty() || !operands.host.changing.empty();
   auto bound = operands.verified.load(std::memory_order_acquire) ? taken(operands) : nullptr;
-  if (bound && bound->stamp == operands.stamp && bound->network.whole() && bound->network.looked_at(operands.tensors) && !changes) {
+  if (bound && bound->stamp == operands.stamp && bound->network.whole() && bound->network.is_current(operands.tensors) && !changes) {
     bound->network.cancel_with(cancellation);
     return bound;
   }

@@ -254,10 +254,10 @@ static Expected<Tensor> borrowed_strided(std::vector<std::uint64_t> extents, Hos
                             scalar_bytes(values.scalar)));
   if (!strided && bytes >= values.bytes) return tensor;
   TensorArrays arrays = tensor->arrays();
-  auto modes = offset == 0 ? packed_order(arrays.extents, strides) : std::nullopt;
-  if (!strided) modes = arrays.format.mode_order;
+  auto modes = std::optional(arrays.format.mode_order);
+  if (strided) modes = offset == 0 ? packed_order(arrays.extents, strides) : std::nullopt;
   if (modes) {
-    arrays.format.mode_order = *modes;
+    arrays.format.mode_order = std::move(*modes);
     if (bytes <= values.bytes) arrays.values = Buffer::borrow(values.data, bytes);
     return Tensor(std::move(arrays));
   }

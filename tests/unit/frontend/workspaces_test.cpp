@@ -86,6 +86,22 @@ TEST_CASE("workspaces: operands whose patterns change live as long as nests that
   }
 }
 
+TEST_CASE("workspaces: a kernel that does not fit is replaced though an operand of what is not computed is stored in blocks") {
+  CompileOptions options;
+  options.formats["N"] = *parse_format("ds");
+  const std::string text = "C(i,k) = M(i,j) * N(j,k); y(i) = M(i,j) * x(j)";
+  const Tensors operands{{"M", operand("sparse(6x6,nnz=3,seed=1)", "(i,j) -> (i:d, j-i:s)")},
+                         {"N", operand("sparse(6x6,nnz=20,seed=2)", "bcsr(2,2)")},
+                         {"x", operand("ones(6)")}};
+  const Kernel kernel = compiled(engine_with(), text, operands, options);
+  Bindings bindings = bound(operands);
+  (void)ran(kernel, bindings);
+  Tensors others = operands;
+  others.at("M") = operand("sparse(6x6,nnz=25,seed=3)", "(i,j) -> (i:d, j-i:s)");
+  bindings.set("M", others.at("M"));
+  CHECK(ran(kernel, bindings) == fresh(text, others));
+}
+
 TEST_CASE("workspaces: operands replaced at random, by others of any format, pattern and size, give what a new engine gives") {
   CompileOptions often;
   often.calls = 1000;
