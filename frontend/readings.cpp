@@ -29,7 +29,7 @@ double copies_of(const std::set<TensorId>& tensors, const PlannedReading& readin
   for (const TensorId tensor : tensors) {
     const std::string& name = reading.exposure->given.tensors[tensor].name;
     if (const auto operand = reading.operands.find(name); operand != reading.operands.end())
-      ns += prices.at_least(name, *operand->second, plain_format(operand->second->format()));
+      ns += prices.at_least(name, *operand->second, plain_format(operand->second->format(), operand->second->extents()));
   }
   return ns;
 }
@@ -128,7 +128,7 @@ double CopyPrices::of(const std::string& name, const Tensor& from, const Tensor&
 
 double CopyPrices::at_least(const std::string& name, const Tensor& from, const Format& to) const {
   const auto places = static_cast<double>(from.nnz());
-  return share(name, conversion_ns(from.format(), places, to, from.padded() ? 0 : places, machine_));
+  return share(name, conversion_ns(from.format(), places, to, places, machine_));
 }
 
 double CopyPrices::at_least(const Exposure& exposure, const std::map<std::string, const Tensor*>& operands) const {

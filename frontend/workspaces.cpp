@@ -197,7 +197,8 @@ void Workspaces::count(Bound& bound) noexcept {
 Expected<std::unique_ptr<Workspaces::Bound>> Workspaces::bound_to(const RunOperands& operands, const Cancellation& cancellation) {
   const bool changes = !changing_.empty() || !changing_patterns_.empty() || !operands.host.changing.empty();
   auto bound = operands.verified.load(std::memory_order_acquire) ? taken(operands) : nullptr;
-  if (bound && bound->stamp == operands.stamp && bound->network.whole() && bound->network.is_current(operands.tensors) && !changes) {
+  // Where something changes, the network has handles of tensors that ended when it was put back.
+  if (!changes && bound && bound->stamp == operands.stamp && bound->network.whole() && bound->network.is_current(operands.tensors)) {
     bound->network.cancel_with(cancellation);
     return bound;
   }

@@ -352,6 +352,7 @@ Expected<PlacedTensor> laid_out_through_places(const Tensor& tensor, const Forma
                                                std::string_view name) {
   return guarded({"converting ", name}, [&]() -> Expected<PlacedTensor> {
     if (tensor.format() == format) return in_order(tensor, LayoutOrigin::given, resources, name);
+    if (tensor.padded()) return laid_out_through_places(TensorParts::as_stored(tensor), format, changes, resources, name);
     const bool knows = TensorParts::value_facts(tensor) != nullptr && TensorParts::pattern_facts(tensor) != nullptr;
     const bool moves_entries = knows && tensor.format().scalar == format.scalar && !tensor.format().all_dense() &&
                                !has_strides(tensor.format()) && !values_decide_pattern(tensor, format);
@@ -372,6 +373,7 @@ Expected<PlacedTensor> laid_out_through_places(const Tensor& tensor, const Forma
 Expected<LaidOut> laid_out(const Tensor& tensor, const Format& format, bool changes, const Resources& resources,
                            std::string_view name, Tensor spare) {
   if (tensor.format() == format) return LaidOut{tensor, LayoutOrigin::given};
+  if (tensor.padded()) return laid_out(TensorParts::as_stored(tensor), format, changes, resources, name, spare);
   if (has_strides(format)) {
     Format packed = format;
     for (Level& level : packed.levels) level.strided = false;

@@ -123,6 +123,16 @@ Tensor TensorParts::with_levels(const Tensor& tensor, Format format, std::vector
   return other;
 }
 
+Tensor TensorParts::as_stored(const Tensor& tensor) {
+  if (!tensor.padded()) return tensor;
+  Tensor other = tensor;
+  auto pattern = std::make_shared<StoredPattern>(*tensor.pattern_);
+  if (!pattern->facts_owner) pattern->facts_owner = tensor.pattern_;
+  pattern->padded = false;
+  other.pattern_ = std::move(pattern);
+  return other;
+}
+
 Tensor TensorParts::owned_by(const Tensor& tensor, const std::shared_ptr<void>& owner) {
   Tensor owned;
   owned.pattern_ = tensor.pattern_;

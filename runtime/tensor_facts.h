@@ -197,6 +197,8 @@ struct TensorParts {
   static Tensor with_values_of(const Tensor& pattern, const Tensor& values);
   /// The same pattern, and what is known of it, in other arrays, whose widths `format` says.
   static Tensor with_levels(const Tensor& tensor, Format format, std::vector<LevelArrays> levels, Buffer values);
+  /// The same tensor, whose places all are entries, those too that building it added (Tensor::padded): as kernels read it.
+  static Tensor as_stored(const Tensor& tensor);
   /// The same arrays, kept alive by `owner`.
   static Tensor owned_by(const Tensor& tensor, const std::shared_ptr<void>& owner);
 };

@@ -13,8 +13,8 @@ constexpr std::uint64_t longest_fixed_loop = 256;
 
 class FixedIndices {
  public:
-  FixedIndices(const LoweredNest& nest, const Network& network, bool all_finite)
-      : nest_(nest), network_(network), all_finite_(all_finite) {
+  FixedIndices(const LoweredNest& nest, const Network& network, bool presence_counts)
+      : nest_(nest), network_(network), presence_counts_(presence_counts) {
     visit(nest.program.body, 0, false);
     visit_products();
   }
@@ -47,14 +47,14 @@ class FixedIndices {
     const bool is_driven =
         std::ranges::any_of(loop.steps, [](const loop::Step& step) { return step.use == loop::Use::drive; });
     if (loop.marks.vector) return !is_driven;
-    // Beside NaN, that a workspace is accumulated at all must be proven, and a loop of unknown extent may not run.
-    if (in_with && !is_driven && !all_finite_) return true;
+    // That a workspace is accumulated at all must be proven, and a loop of unknown extent may not run.
+    if (in_with && !is_driven && presence_counts_) return true;
     return depth > 0 && !is_driven && network_.indices[nest_.indices[loop.index]].extent <= longest_fixed_loop;
   }
 
   const LoweredNest& nest_;
   const Network& network_;
-  bool all_finite_;
+  bool presence_counts_;
   std::set<loop::IndexId> indices_;
 };
 
@@ -62,13 +62,17 @@ class FixedIndices {
 
 std::vector<loop::Fact> facts(const LoweredNest& nest, const Network& network, const std::vector<bool>& finite) {
   std::vector<loop::Fact> result;
-  bool all_finite = true;
+  // Beside NaN, and where entries of a result are those that something was added to, an absent number is no zero.
+  bool presence_counts = false;
   for (loop::StorageId storage = 0; storage < nest.program.storages.size(); ++storage) {
     const std::uint32_t tensor = nest.tensors[storage];
-    const bool input = nest.program.storages[storage].role == loop::Role::input;
-    all_finite = all_finite && (!input || (tensor < finite.size() && finite[tensor]));
+    const loop::Storage& stored = nest.program.storages[storage];
+    const bool is_finite = stored.role != loop::Role::input || (tensor < finite.size() && finite[tensor]);
+    const bool is_sparse_result = stored.role == loop::Role::output &&
+                                  std::ranges::any_of(stored.levels, [](const Level& level) { return is_sparse(level.kind); });
+    presence_counts = presence_counts || !is_finite || is_sparse_result;
   }
-  const FixedIndices fixed(nest, network, all_finite);
+  const FixedIndices fixed(nest, network, presence_counts);
   for (const loop::IndexId index : fixed.indices()) {
     result.push_back(loop::ExtentFact{index, network.indices[nest.indices[index]].extent});
   }

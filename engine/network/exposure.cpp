@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "runtime/affine.h"
+#include "runtime/extents.h"
 #include "runtime/level_traits.h"
 #include "runtime/placement.h"
 #include "runtime/wide.h"
@@ -232,7 +233,6 @@ class Exposer {
     if (exposing_ == Exposing::whole_blocks) leave_whole();
     settle_sums();
     note_finite();
-    if (by_choice_) note_copied();
     // Operands first: a result may lie at their positions.
     for (const bool results : {false, true}) {
       for (TensorId tensor = 0; tensor < network_.tensors.size(); ++tensor)
@@ -308,22 +308,6 @@ class Exposer {
   void keep_whole(TensorId tensor) {
     for (std::size_t mode = 0; mode < network_.tensors[tensor].extents.size(); ++mode)
       if (mode_index_.contains({tensor, mode})) whole_.insert(class_of(mode_index_.at({tensor, mode})));
-  }
-
-  /// Padding of a layout that is read through a plain copy is no entry there, but one where it is located at sums instead of being copied:
-  /// what it would be multiplied with has to be finite.
-  void note_copied() {
-    for (const Assignment& assignment : network_.assignments) {
-      for (const Term& term : assignment.terms) {
-        for (const TensorAccess& copied : term.factors) {
-          const auto& format = stored_[copied.tensor].format;
-          if (!format || !format->layout || native_.contains(copied.tensor)) continue;
-          if (located_.contains(copied.tensor) && located_levels(copied.tensor)->sums.empty()) continue;
-          for (const TensorAccess& factor : term.factors)
-            if (factor.tensor != copied.tensor) exposure_.finite.insert(factor.tensor);
-        }
-      }
-    }
   }
 
   /// Indices that have to be cut alike: those of one mode of a tensor, in all accesses.
@@ -658,10 +642,10 @@ class Exposer {
       for (ModePart& part : exposed.parts) part.mode = modes[part.mode];
     } else if (!done && is_cut) {
       Format plain = stored.format ? *stored.format : dense_format(declared.extents.size(), declared.scalar);
-      if (has_layout) plain = plain_format(plain);
+      if (has_layout) plain = plain_format(plain, declared.extents);
       expose_plain(tensor, plain);
     } else if (!done && has_layout) {
-      exposed.read_in = plain_format(*stored.format);
+      exposed.read_in = plain_format(*stored.format, declared.extents);
     }
     exposed.asked = declared.is_result && stored.format && !has_layout;
     if (declared.is_result && has_layout) exposed.handed_over = *stored.format;
@@ -900,13 +884,32 @@ Format format_over(const std::vector<ModePart>& parts, const Format& levels, std
   return format;
 }
 
-Format plain_format(const Format& format) {
+namespace {
+
+/// Whether a position for every row costs little: they are few, or the dense levels of the layout have a share as many. (i/4:s, j/4:s,
+/// i%4:d, j%4:d) over a thousand million rows may hold two entries.
+bool may_have_dense_rows(const Layout& layout, std::span<const std::uint64_t> extents) {
+  constexpr std::uint64_t always = 1 << 16;
+  constexpr std::uint64_t share = 8;
+  if (extents.front() <= always) return true;
+  const auto placement = Placement::of(layout, extents, "");
+  if (!placement) return false;
+  std::uint64_t places = 1;
+  for (std::size_t level = 0; level < layout.levels.size(); ++level)
+    if (is_dense(layout.levels[level].kind)) places = saturating_product(places, placement->levels()[level].extent);
+  return extents.front() / share <= places;
+}
+
+}  // namespace
+
+Format plain_format(const Format& format, std::span<const std::uint64_t> extents) {
   // Bands, bounds and lengths leave places out.
   const bool sparse = std::ranges::any_of(format.layout->levels, [&](const LayoutLevel& level) {
     return !is_dense(level.kind) || !part_of(*format.layout, level) || !level.value;
   });
   Format plain = dense_format(format.modes(), format.scalar);
-  const std::size_t first = plain.order() == 1 ? 0 : 1;  // no row of a matrix is an entry, every element of a dense vector is one
+  // No row of a matrix is an entry, every element of a dense vector is one.
+  const std::size_t first = plain.order() > 1 && may_have_dense_rows(*format.layout, extents) ? 1 : 0;
   for (std::size_t level = first; level < plain.order() && sparse; ++level) plain.levels[level].kind = LevelKind::compressed;
   return plain;
 }

@@ -141,8 +141,9 @@ std::set<TensorId> may_be_located(const Network& network, const std::vector<Stor
 /// The level of slots that is one compressed level with the singleton below: of (i:d, *:d, j:q) the second.
 std::optional<std::uint32_t> slots_of_fibers(const Layout& layout);
 
-/// A plain format to read a tensor in whose layout is not exposed, or to compute one in: dense where every coordinate has a place.
-Format plain_format(const Format& format);
+/// A plain format to read a tensor of these extents in whose layout is not exposed, or to compute one in: dense where every coordinate has
+/// a place, and over rows unless there are far more of them than the layout has places for.
+Format plain_format(const Format& format, std::span<const std::uint64_t> extents);
 
 /// A layout of other modes: what held mode m holds modes[m]. Plain formats stay.
 Format with_modes(Format format, const std::vector<std::uint32_t>& modes);

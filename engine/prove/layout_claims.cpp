@@ -118,6 +118,20 @@ Names modes_of(const Placement& placement, const Names& values) {
   return modes;
 }
 
+/// That levels hold what their expressions say of the modes, where some mode has one coordinate: as it is known without a level, modes may
+/// follow from fewer levels than there are (Placement::inverse). Of 12x1, i is what j-i:s tells, and i:d may hold something else.
+std::vector<std::string> held_by_levels(const Placement& placement, const Names& values) {
+  if (std::ranges::find(placement.extents(), std::uint64_t{1}) == placement.extents().end()) return {};
+  const Layout& layout = placement.layout();
+  Names variables;
+  for (std::size_t n = 0; n < placement.ranges().size(); ++n) variables.push_back(term_of(placement.inverse(n), values));
+  const Names terms = terms_of_levels(layout, variables, values);
+  std::vector<std::string> held;
+  for (std::size_t l = 0; l < terms.size(); ++l)
+    if (layout.levels[l].value) held.push_back(equal(values[l], terms[l]));
+  return held;
+}
+
 Claim once_claim(const Placement& placement, const AssumedOfPlaces& assumed) {
   Query query;
   const Names a = declare_place(query, placement, "_1");
@@ -137,6 +151,8 @@ Claim once_claim(const Placement& placement, const AssumedOfPlaces& assumed) {
   const Names one = modes_of(placement, a);
   const Names other = modes_of(placement, b);
   for (std::size_t mode = 0; mode < one.size(); ++mode) query.require(equal(one[mode], other[mode]));
+  for (const Names& place : {a, b})
+    for (const std::string& held : held_by_levels(placement, place)) query.require(held);
   query.require(differ(a, b));
   return {"once", "no coordinate has two places", query.text(), {row(a), row(b)}, true};
 }
@@ -169,6 +185,7 @@ Claim within_claim(const Placement& placement) {
     outside.push_back(fmt::format("(< {} 0)", modes[mode]));
     outside.push_back(fmt::format("(> {} {})", modes[mode], last_of(placement.extents()[mode])));
   }
+  for (const std::string& held : held_by_levels(placement, values)) outside.push_back(fmt::format("(not {})", held));
   query.require(joined("or", outside, "false"));
   return {"within", "every place is a coordinate", query.text(), {row(modes)}, false};
 }

@@ -175,6 +175,17 @@ def test_plan_and_report(matrix):
     assert "for i" in kernel.plan.loops and "define" in kernel.plan.llvm and "<html" in kernel.plan.html()
 
 
+def test_the_plan_of_a_sparse_matrix_is_that_of_its_evaluation():
+    T, A = weft.tensor(([3.0], ([7], [0], [0], [1])), shape=(8, 1, 1, 2)), np.ones((2, 3))
+    text = "R(j,r) = T(j,m,k,i) * A(i,r)"
+    for asked in {}, {"unfused": True}, {"prove": True}, {"run": True}:
+        plan = weft.plan(text, T=T, A=A, **asked)
+        assert plan.report["results"]["R"]["format"] == "ds"
+        assert weft.evaluate(text, T=T, A=A, schedule=plan.schedule).toarray()[7].tolist() == [3.0, 3.0, 3.0]
+    in_sparse_rows = weft.plan(text, T=T, A=A, format={"R": "ss"}).schedule
+    assert weft.evaluate(text, T=T, A=A, schedule=in_sparse_rows).to_numpy()[7].tolist() == [3.0, 3.0, 3.0]
+
+
 def test_options_choose_an_engine(matrix):
     with weft.options(threads=1):
         assert weft.evaluate(SPMV, M=matrix, x=np.ones(20)).shape == (30,)

@@ -100,10 +100,17 @@ def plan(text, operands=None, /, *, format=None, results=None, tree=None, schedu
     if not isinstance(text, str):
         raise TypeError(f"an expression is a text, not {type(text).__name__}")
     _, named = _weft.signature(text, named)
+    engine = _engines.current()
     request = _request(text, named, format, results, tree, schedule, calls)
-    request.update(plan_only=not run, why=why or None, count=run or None, prove=prove or None, unfused=unfused or None,
+    request.update(plan_only=True, why=why or None, prove=prove or None, unfused=unfused or None,
                    choose_layouts=choose_layouts or None, stages=["network", "tree", "schedule", "loops", "llvm", "asm"])
-    return Plan(_engines.current()._evaluate(text, named, request))
+    planned = Plan(engine._evaluate(text, named, request))
+    made = {name: result["format"] for name, result in planned.report["results"].items()}
+    other = _delivered(made, request, named)
+    if other or run:
+        request.update(formats=other or request["formats"], plan_only=not run, count=run or None)
+        planned = Plan(engine._evaluate(text, named, request))
+    return planned
 
 
 class Kernel(_weft.Kernel):
@@ -205,12 +212,9 @@ def _compiled(engine, text, named, format, results, tree, schedule, calls, choos
     request["choose_layouts"] = choose_layouts or None
     as_matrix = any(formats.is_matrix(operand) for operand in named.values())
     kernel = engine._compile(text, named, request, as_matrix)
-    # A sparse matrix is delivered to scipy, whose rows are dense; a scipy operand of ours has them too.
-    asked = set(request["formats"] or ())
-    other = {name: "ds" for name, made in kernel.results.items()
-             if name not in asked and len(made.partition(":")[0]) == 2 and made.strip("d") and made not in ("ds", "ds:1,0")}
+    other = _delivered(kernel.results, request, named)
     if other:
-        request["formats"] = {**(request["formats"] or {}), **formats.typed(other, named)}
+        request["formats"] = other
         kernel = engine._compile(text, named, request, as_matrix)
     if request["results"] or len(kernel.results) > 1:
         made = list(kernel.results)
@@ -220,6 +224,15 @@ def _compiled(engine, text, named, format, results, tree, schedule, calls, choos
         wrong_operands(kernel, list(named))
     kernel.expression = text
     return kernel
+
+
+def _delivered(made, request, named):
+    """The formats to ask for instead of those `made` by a plan, or None: a sparse matrix is delivered to scipy, whose rows are
+    dense; a scipy operand of ours has them too. A schedule says itself how its results are stored."""
+    asked = request["formats"] or {}
+    other = {name: "ds" for name, kind in made.items()
+             if name not in asked and len(kind.partition(":")[0]) == 2 and kind.strip("d") and kind not in ("ds", "ds:1,0")}
+    return {**asked, **formats.typed(other, named)} if other and request["schedule"] is None else None
 
 
 def wrong_operands(kernel, given):

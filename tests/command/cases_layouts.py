@@ -154,3 +154,35 @@ def case_schedules_over_layouts_that_were_chosen_are_read_again(weft):
         weft("plan", "y(i) = A(i,j) * x(j)", *operands, "--emit", "schedule=c.schedule", "--quiet")
         weft("run", "y(i) = A(i,j) * x(j)", *operands, "--schedule", "c.schedule", "--out", "y=y.tns", "--quiet")
         require("layout x d" in weft.read("c.schedule").decode(), "chosen")
+
+
+def case_results_do_not_depend_on_how_layouts_are_read(weft):
+    """Zeros that a layout stores are entries, explicit ones of the data among them, in place, located or in a plain copy."""
+    weft.write("A.tns", "1 1 5\n1 3 0\n3 4 2\n")
+    weft.write("C.tns", "1 1 5\n1 2 1\n2 2 7\n3 3 2\n4 4 1\n")
+    weft.write("x.tns", "1 2\n2 1\n3 inf\n4 1\n")
+    for layout in ("ss", "bcsr(2,2)", "bcsr(1,2,unaligned)", "dia", "dia(2)", "ell", "vbl", "skyline", "band(1,3)", "upper",
+                   "(i,j) -> (j-i:s, j:d)", "(i,j) -> (i:d, b:s, j-b:d(2))"):
+        def entries(text, *more):
+            operands = [f"{name}={name}.tns:{'4' if name == 'x' else '4x4'}" for name in "ACx" if name + "(" in text]
+            weft("run", text, *operands, "--format", "A:" + layout, *more, "--out", "R=R.tns", "--quiet", "--no-cache")
+            return weft.text("R.tns")
+        for text in ("R(i,j) = A(i,j)", "R(j,i) = A(i,j)", "R(i,j) = A(i,j) * C(i,j)", "R(i,k) = A(i,j) * C(j,k)", "R(i,k) = C(i,j) * A(j,k)"):
+            once, often = (entries(text, "--format", "R:ss", "--calls", calls) for calls in ("1", "100000"))
+            require_equal(often, once, f"{text} in {layout}")
+            require(text != "R(i,j) = A(i,j)" or "1 3 0\n" in once, f"the explicit zero is lost in {layout}")
+        for kinds in ("s", "d"):
+            sums = entries("R(i) = A(i,j) * x(j)", "--format", "x:" + kinds, "--format", "R:s")
+            require("1 nan" in sums or "1 -nan" in sums, f"0 times infinity is lost in {layout}: {sums}")
+
+
+def case_matrices_of_one_row_or_column_have_layouts(weft):
+    for layout in ("dia", "dia(4)", "band(1,2)", "(i,j) -> (j-i:s, i:d)", "(i,j) -> (j-i:s, j:s)", "(i,j) -> (i+j:s, j:d)", "(i,j) -> (2*i+j:s, j:s)"):
+        for shape in ("12x1", "1x12", "2x1", "1x1"):
+            require_in("proven: no coordinate has two places", weft("layout", layout, "--shape", shape).out, f"{layout} of {shape}")
+    require_in("proven: no coordinate has two places", weft("layout", "(i,j,k) -> (i+j+k:s, i:s, j:s)", "--shape", "2x3x1").out, "a sum of three")
+
+
+def case_blocks_of_a_huge_extent_are_copied_in_the_size_of_their_entries(weft):
+    weft("plan", "R(i) = A(i,j,k) * T(i,j,k)", "A=sparse(2000000000000x100x100,nnz=2)", "T=sparse(2000000000000x100x100,nnz=2)", "--format",
+         "A:hicoo(4)", "--format", "R:s", "--no-cache", "--memory-limit", "1G")

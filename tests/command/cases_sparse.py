@@ -414,6 +414,16 @@ def require_counted(report, wanted, relative=1e-9):
     require(abs(found["sum"] - total) <= relative * max(size, 1), f"sum {found['sum']}, wanted {total}")
 
 
+def case_a_sparse_result_beside_a_long_dense_loop(weft):
+    """That the loop over k, of 257, runs at all is known where entries are those that something was added to."""
+    for extent in (256, 257, 1000):
+        weft("run", "R(l,r) = T(l,r); S(l) = (E(l,i,s) * F(k,j,r) * R(l,r)) * G(r,j)", "T=sparse(150x8,nnz=1)", "E=ones(150x20x8)",
+             f"F=ones({extent}x1x8)", "G=ones(8x1)", "--format", "R:ss", "--format", "S:s", "--out", "S=S.tns", "--out", "R=R.tns", "--quiet")
+        (row, _), value = read_tns(weft.text("R.tns")).popitem()
+        require_equal(list(read_tns(weft.text("S.tns"))), [(row,)], "entries")
+        require(abs(read_tns(weft.text("S.tns"))[(row,)] - 160 * extent * value) < 1e-9 * 160 * extent, "the sum")
+
+
 def cases_real_squares(_):
     for name in ("cage10", "basker1", "maxwell_curl", "bcsstk16"):
         def one(weft, name=name):

@@ -12,12 +12,21 @@ namespace {
 
 // A position of the dense levels, or an entry above them, beside an entry that is sorted and rebuilt.
 constexpr double share_of_conversion = 1.0 / 16;
+constexpr double share_of_counting = 0.4;          // an entry that is stored where it belongs, without a sort
 constexpr double reordered_byte = 0.06;  // nanoseconds: half a nanosecond for an element of f64 on its way through the room
 
 /// Places without an entry, which are cleared.
 double gaps_ns(const Format& format, const OperandFacts& operand, const Machine& machine) {
   if (std::ranges::none_of(format.levels, [](const Level& level) { return has_gaps(level.kind); })) return 0;
   return stored_bytes(format, operand.statistics) / machine.stream[3] * operand.conversion_share;
+}
+
+/// Whether rows become columns by counting how many entries each column has (runtime/transposed_rows.h).
+bool is_counted(const OperandFacts& operand) {
+  const Format& format = operand.format;
+  if (format.order() != 2 || format.layout || !is_compressed(format.levels[1].kind)) return false;
+  const auto columns = static_cast<double>(operand.statistics.extents()[format.mode_order[1]]);
+  return columns <= operand.statistics.nnz();
 }
 
 }  // namespace
@@ -42,7 +51,8 @@ double leading_entries(const Format& format, std::size_t levels, const Statistic
 
 double conversion_ns(const OperandFacts& operand, const Machine& machine) {
   if (operand.format.all_dense()) return reordering_ns(static_cast<double>(operand.bytes), machine) * operand.conversion_share;
-  const double whole = operand.statistics.nnz() * machine.convert_entry + static_cast<double>(operand.bytes) * 2 / machine.stream[3];
+  const double share = is_counted(operand) ? share_of_counting : 1;
+  const double whole = operand.statistics.nnz() * machine.convert_entry * share + static_cast<double>(operand.bytes) * 2 / machine.stream[3];
   return whole * operand.conversion_share;
 }
 
@@ -50,7 +60,6 @@ double conversion_ns(const Format& from, double from_places, const Format& to, d
   // Beside an entry that is sorted:
   constexpr double share_of_place = 0.25;    // read or written in the order of the rows
   constexpr double share_of_listing = 0.35;  // a place of a layout, and its coordinates of modes
-  constexpr double share_of_counting = 0.4;  // an entry that is stored where it belongs
   const double places = from_places + to_places;
   if (from.all_dense() && to.all_dense()) return places * share_of_conversion * machine.convert_entry;
   if (!from.layout && !to.layout) return from_places * machine.convert_entry;

@@ -10,6 +10,7 @@
 #include "compiled_runs.h"
 #include "oracle/built_network.h"
 #include "oracle/random_layout.h"
+#include "runtime/layout_entries.h"
 #include "runtime/scalar_traits.h"
 #include "runs.h"
 #include "weft/engine.h"
@@ -378,6 +379,7 @@ TEST_CASE("modes that are sums of levels") {
             REQUIRE_MESSAGE(results, (results ? "" : results.error().message));
             CHECK(verify(results->begin()->second, Resources(), "result"));
             found.push_back(nonzeros(*entries_of(results->begin()->second, Resources())));
+            for (auto& [at, value] : found.back()) value = std::isnan(value) ? 1e300 : value;  // which equals itself
           };
           note();
           for (const char* const name : {"x", "w", "X"}) {
@@ -398,7 +400,7 @@ TEST_CASE("modes that are sums of levels") {
           }
           return found;
         };
-        const std::vector<CoordinateMap> expected = results_of(tensors);
+        const std::vector<CoordinateMap> of_entries = results_of(tensors);
         for (const std::string& layout : layouts) {
           CAPTURE(text);
           CAPTURE(layout);
@@ -410,6 +412,10 @@ TEST_CASE("modes that are sums of levels") {
           Tensors others = tensors;
           others["B"] = *laid;
           const std::vector<CoordinateMap> found = results_of(others);
+          // Infinity meets zeros that building the layout added as it meets any other.
+          Tensors as_stored = tensors;
+          as_stored["B"] = *build(*entries_with_layout(*laid, Zeros::kept, Resources()), sparse_format(2, scalar), Resources(), "B");
+          const std::vector<CoordinateMap> expected = tensors.contains("w") ? results_of(as_stored) : of_entries;
           REQUIRE(found.size() == expected.size());
           for (std::size_t n = 0; n < found.size(); ++n) {
             CAPTURE(n);

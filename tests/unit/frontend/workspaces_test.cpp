@@ -44,8 +44,10 @@ struct Run {
 }  // namespace
 
 TEST_CASE("workspaces: announced changes of what is read through views and padded copies are seen, beside layouts of every kind") {
+  unsigned number = 0;
   for (const char* layout : {"bcsr(2,2)", "dia", "dia(4)", "ell", "vbl", "(i,j) -> (i:d, j/2:s, j%2:d)", "ds"}) {
     for (const std::string text : {"y(i) = M(i,j) * x(j)", "y(j) = M(i,j) * x(i)", "y(i,r) = M(i,j) * X(r,j)"}) {
+      if (!test::is_drawn_sanitized(number++)) continue;
       CAPTURE(layout);
       CAPTURE(text);
       const bool matrix = text.find('r') != std::string::npos;
@@ -119,7 +121,7 @@ TEST_CASE("workspaces: operands replaced at random, by others of any format, pat
   unsigned number = 0;
   for (const Run& run : runs) {
     for (const unsigned threads : {1U, 2U}) {
-      if (!test::is_drawn_sanitized(number++)) continue;
+      if (!test::is_drawn_sanitized(number++, 5)) continue;
       CAPTURE(run.text);
       CAPTURE(threads);
       const Engine engine = engine_with(threads);
@@ -317,7 +319,7 @@ TEST_CASE("workspaces: many kernels on a tensor hold its arrays once, and each l
   const Tensor B = operand("uniform(40x4)"), C = operand("uniform(50x4)");
   const Tensors operands = {{"T", *T}, {"B", B}, {"C", C}};
   const Format layouts[] = {*parse_format("sss:2,1,0"), *parse_format("dss:2,0,1")};
-  const unsigned kernel_count = test::scaled(300);
+  const unsigned kernel_count = test::is_sanitized() ? 20 : 300;
   std::vector<Kernel> kernels;
   std::vector<Bindings> bindings;  // alive to the end, as the kernels are
   std::uint64_t with_two = 0;

@@ -70,7 +70,7 @@ bool all_are_coordinates(const Placement& placement) {
 TEST_CASE("claims of layouts agree with all coordinates and places") {
   std::size_t refuted = 0;
   for (const std::string& text : named) {
-    for (const std::vector<std::uint64_t>& extents : {std::vector<std::uint64_t>{1, 1}, {6, 6}, {7, 5}, {4, 9}}) {
+    for (const std::vector<std::uint64_t>& extents : {std::vector<std::uint64_t>{1, 1}, {6, 6}, {7, 5}, {4, 9}, {9, 1}, {1, 9}}) {
       CAPTURE(text);
       CAPTURE(extents[0]);
       const Placement placement = placed(text, extents);
