@@ -229,8 +229,12 @@ void AlternativeSearch::judge_the_best() {
 }
 
 SearchResult AlternativeSearch::finish() {
+  const bool asks = result_.memory_binds || pays_for_solver(best_ns_, problem_.options);
   for (const std::size_t number : open_) {
-    if (records_[number].least_ns < best_ns_ * (1 - accuracy)) result_.open.push_back(alternative(records_[number]));
+    const Record& record = records_[number];
+    if (record.least_ns >= best_ns_ * (1 - accuracy)) continue;
+    if (asks) result_.open.push_back(alternative(record));
+    else leave_out(record.tree);
   }
   for (const std::size_t number : undecided_) {
     const Record& record = records_[number];

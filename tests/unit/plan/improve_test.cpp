@@ -15,9 +15,9 @@ using namespace weft::plan_test;
 
 namespace {
 
-// Two occurrences of one tensor: the program would convert it twice, once for each.
-OwnedProblem chain() {
-  OwnedProblem made = problem("K:uvb:sss:300000 K:vwb:sss -> b", {{'u', 300}, {'v', 300}, {'w', 300}, {'b', 300}});
+// Two occurrences of one tensor: the program would convert it twice, once for each. What is at stake pays for the solver.
+OwnedProblem chain(const std::string& entries = "3000000") {
+  OwnedProblem made = problem("K:uvb:sss:" + entries + " K:vwb:sss -> b", {{'u', 600}, {'v', 600}, {'w', 600}, {'b', 600}});
   made.options.tree = flat_tree(2);  // nothing is summed before the two meet
   made.options.calls = 10;
   return made;
@@ -58,6 +58,14 @@ TEST_CASE("Z3 is not asked where the program decides, unless a proof is wanted")
   CHECK(proven.solver.alternatives == 1);
   CHECK(proven.optimal == Optimal::all);
   CHECK(proven.schedule == usual.schedule);
+}
+
+TEST_CASE("Z3 is not asked where less is at stake than it takes") {
+  OwnedProblem made = chain("100000");
+  CHECK_FALSE(planned(made).solver.asked);
+  CHECK(planned(made).optimal != Optimal::all);
+  made.options.prove = true;
+  CHECK(planned(made).solver.asked);
 }
 
 TEST_CASE("a limit that binds is met by the cheapest schedule within it") {
