@@ -167,3 +167,17 @@ def test_operators_keep_hypersparse_matrices_small():
     assert (2 * tensor)[rows - 1, 7] == 4.0
     wide = weft.tensor(([3.0], ([2**60], [2**40])), shape=(2**63 - 1, 2**41))
     assert (-wide)[2**60, 2**40] == -3.0 and wide.T.shape == (2**41, 2**63 - 1)
+
+
+@pytest.mark.parametrize("layout", ["sss", "dss", "uqq", "ssd", "sss:1,0,2", "sss:2,1,0", "dds", "sds", "ddd", "uqq:2,0,1", "hss", "bss", "ssd:1,2,0"])
+def test_slices_are_those_of_numpy(layout):
+    random = np.random.default_rng(1)
+    for scalar in "f8", "f4":
+        D = (random.integers(-3, 4, (40, 30, 20)) * (random.random((40, 30, 20)) < 0.1)).astype(scalar)
+        T = weft.tensor(D, format=layout)
+        for key in (np.s_[5:9], np.s_[7], np.s_[:, 3:8], np.s_[:, :, 1:9], np.s_[5:9, 3, 2:15], np.s_[5:9, 3:20:3, 4], np.s_[9:5], np.s_[0:40],
+                    np.s_[39:40], np.s_[-1], np.s_[::-1], np.s_[..., 4], np.s_[2:30, :, 5], np.s_[3:4, 1:2, 0:1]):
+            part = T[key]
+            assert part.dtype == D.dtype and np.array_equal(part.to_numpy(), D[key]), key
+            rows = T[key].to_coo()
+            assert len(rows[1]) == part.nnz
