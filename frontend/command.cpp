@@ -343,6 +343,8 @@ std::string defect_of(const CLI::App& app, const CLI::ParseError& error) {
   const std::string option = text.substr(0, text.find(':'));
   if (const CLI::Option* const wants = command.get_option_no_throw(option);
       wants != nullptr && dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    const std::size_t given = wants->count();
+    if (given > 1) return fmt::format("{} is given {}", option, given == 2 ? "twice" : fmt::format("{} times", given));
     return fmt::format("{0} wants a value: {0} {1}", option, wants->get_type_name());
   }
   return fmt::format("{}\nweft {} --help tells what it takes", text, command.get_name());
