@@ -33,6 +33,11 @@ bool has_lines() {
   return isatty(STDERR_FILENO) != 0 && (terminal == nullptr || std::strcmp(terminal, "dumb") != 0);
 }
 
+std::string directory_of_file(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string::npos ? "." : path.substr(0, slash + 1);
+}
+
 /// The end of the text with "..." before it where it is too long: the end of a path says more than its begin.
 std::string shortened(std::string_view text, std::size_t most) {
   constexpr std::string_view dots = "...";
@@ -103,9 +108,7 @@ Expected<void> writable_place(const std::string& text) {
   }
   // A pipe or a device is opened when there is something to write.
   if (exists && !S_ISREG(status.st_mode)) return {};
-  const std::size_t slash = path.rfind('/');
-  const std::string directory = slash == std::string::npos ? "." : path.substr(0, slash + 1);
-  if (access(directory.c_str(), W_OK | X_OK) != 0) {
+  if (access(directory_of_file(written_path(path)).c_str(), W_OK | X_OK) != 0) {
     return input_error(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
   }
   return {};

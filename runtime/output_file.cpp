@@ -8,8 +8,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <system_error>
 #include <utility>
@@ -65,6 +65,31 @@ struct OutputFile::State {
   }
 };
 
+namespace {
+
+/// The file, which only its owner may read yet, gets the mode of the one that it replaces, and its owner where that is allowed.
+/// Under another group than before, that group gets no rights.
+void take_rights(int descriptor, const struct stat& replaced) {
+  mode_t mode = replaced.st_mode & (S_IRWXU | S_IRWXG | S_IRWXO);
+  const bool owned = ::fchown(descriptor, replaced.st_uid, replaced.st_gid) == 0;
+  if (!owned && ::fchown(descriptor, static_cast<uid_t>(-1), replaced.st_gid) != 0) mode &= ~static_cast<mode_t>(S_IRWXG);
+  (void)::fchmod(descriptor, mode);  // where it fails, the file stays closed to others
+}
+
+}  // namespace
+
+std::string written_path(std::string path) {
+  constexpr int most_links = 40;  // as Linux follows
+  std::string target(PATH_MAX, '\0');
+  for (int link = 0; link < most_links; ++link) {
+    const ssize_t length = ::readlink(path.c_str(), target.data(), target.size());
+    if (length <= 0) break;
+    const std::size_t directory = target.starts_with('/') ? 0 : path.rfind('/') + 1;
+    path = path.substr(0, directory) + target.substr(0, static_cast<std::size_t>(length));
+  }
+  return path;
+}
+
 OutputFile::OutputFile(std::unique_ptr<State> state) : state_(std::move(state)) {}
 OutputFile::OutputFile(OutputFile&&) noexcept = default;
 OutputFile& OutputFile::operator=(OutputFile&&) noexcept = default;
@@ -74,7 +99,7 @@ Expected<OutputFile> OutputFile::create(const std::string& path) {
   auto state = std::make_unique<State>();
   const bool standard = path == "-";
   state->path = standard ? "standard output" : path;
-  state->final_path = path;
+  state->final_path = standard ? path : written_path(path);
   struct stat status {};
   if (standard) {
     state->descriptor = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
@@ -82,22 +107,22 @@ Expected<OutputFile> OutputFile::create(const std::string& path) {
   }
   // Told now and not after the work, when the rename would fail.
   const bool exists = !standard && ::stat(path.c_str(), &status) == 0;
+  if (!standard && !exists && errno == ELOOP) return state->failure(ELOOP);
   if (exists && S_ISDIR(status.st_mode)) return state->failure(EISDIR);
   if (exists && !S_ISREG(status.st_mode)) {
     // A pipe or a device is written to: a renamed file would replace it.
     state->descriptor = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
     if (state->descriptor < 0) return state->failure(errno);
-  } else if (char* const target = exists ? ::realpath(path.c_str(), nullptr) : nullptr) {
-    state->final_path = target;  // through a symbolic link, which stays
-    std::free(target);
   }
+  const mode_t rights = exists ? status.st_mode & S_IRWXU : S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH;
   for (int attempt = 0; state->descriptor < 0; ++attempt) {
     std::string temporary = state->final_path.substr(0, state->final_path.rfind('/') + 1) + ".weft-" + std::to_string(::getpid()) + "-" +
                             std::to_string(attempt) + ".tmp";
     state->listed.replace(temporary);
-    state->descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    state->descriptor = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, rights);
     if (state->descriptor >= 0) {
       state->temporary = std::move(temporary);
+      if (exists) take_rights(state->descriptor, status);
     } else {
       const int code = errno;
       state->listed.replace({});  // another writer's

@@ -12,9 +12,12 @@
 
 namespace weft {
 
-/// Bytes written to a temporary name in the directory of `path`. Unless finish() succeeds, destruction removes the
-/// temporary and leaves what `path` held before untouched. Through a symbolic link; a pipe, a device and standard output
-/// are written in place. Belongs to one thread at a time.
+/// The path that a file written to `path` has in the end: behind symbolic links, the last of which may lead to no file yet.
+std::string written_path(std::string path);
+
+/// Bytes written to a temporary name in the directory of written_path(path). Unless finish() succeeds, destruction removes
+/// the temporary and leaves what `path` held before untouched. A file that is replaced leaves its mode, owner and group to
+/// the new one. A pipe, a device and standard output are written in place. Belongs to one thread at a time.
 class OutputFile {
  public:
   /// "-" is standard output. What is written stands there as it is.

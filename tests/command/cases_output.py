@@ -111,6 +111,34 @@ def case_links_pipes_and_devices_stay_what_they_are(weft):
     require_equal(read_tns(weft.text("real.tns")), M.entries, "entries behind the link")
 
 
+def case_a_link_to_no_file_yet(weft):
+    os.mkdir(weft.path("there"))
+    os.symlink("there/next.tns", weft.path("link.tns"))
+    os.symlink("b.tns", weft.path("there/next.tns"))
+    weft("run", IDENTITY, sparse_operand(weft, "M", M), "--out", "A=link.tns")
+    require(os.path.islink(weft.path("link.tns")) and os.path.islink(weft.path("there/next.tns")), "links stay links")
+    require_equal(read_tns(weft.text("there/b.tns")), M.entries, "entries behind the links")
+    os.symlink("absent/b.tns", weft.path("nowhere.tns"))
+    weft.error("run", IDENTITY, "M=ones(2x2)", "--out", "A=nowhere.tns", says="cannot write nowhere.tns: No such file or directory")
+    os.symlink("round.tns", weft.path("round.tns"))
+    weft.error("run", IDENTITY, "M=ones(2x2)", "--out", "A=round.tns", says="cannot write round.tns: Too many levels of symbolic links")
+
+
+def case_a_replaced_file_leaves_its_mode(weft):
+    for mode in (0o600, 0o640, 0o444, 0o666):
+        for name in ("a.tns", "report"):
+            weft.write(name, "")
+            os.chmod(weft.path(name), mode)
+        weft("run", IDENTITY, "M=ones(2x2)", "--out", "A=a.tns", "--json=report")
+        for name in ("a.tns", "report"):
+            require_equal(oct(stat.S_IMODE(os.stat(weft.path(name)).st_mode)), oct(mode), f"mode of {name}")
+            os.remove(weft.path(name))
+    weft("run", IDENTITY, "M=ones(2x2)", "--out", "A=a.tns")
+    mask = os.umask(0)
+    os.umask(mask)
+    require_equal(oct(stat.S_IMODE(os.stat(weft.path("a.tns")).st_mode)), oct(0o666 & ~mask), "mode of a new file")
+
+
 def case_unwritable_directory(weft):
     weft.error("run", IDENTITY, "M=ones(2x2)", "--out", "A=absent/a.tns", says="absent/a.tns")
     os.mkdir(weft.path("d.tns"))
