@@ -9,6 +9,7 @@
 #include "frontend/operand.h"
 #include "frontend/report_json.h"
 #include "frontend/terminal.h"
+#include "runtime/file_name.h"
 #include "weft/file.h"
 
 namespace weft {
@@ -65,6 +66,9 @@ Expected<void> convert_file(const CommandOptions& options) {
     return input_error("the tensor and --json both want standard output; give one a path");
   }
   if (auto known = writable_format(to); !known) return known;
+  if (options.json && !options.json->empty()) {
+    if (auto once = different_files({{{"the tensor", parse_file_name(to).path}, {"--json", *options.json}}}); !once) return once;
+  }
   FileFacts facts;
   const auto format = stored_format(options);
   if (!format) return std::unexpected(format.error());

@@ -21,13 +21,12 @@
 #include "frontend/summary.h"
 #include "frontend/terminal.h"
 #include "runtime/elapsed.h"
+#include "runtime/file_name.h"
 #include "runtime/guarded.h"
 #include "weft/session.h"
 
 namespace weft {
 namespace {
-
-using Destination = std::pair<std::string, std::string>;  ///< what, and where to
 
 /// The name of the result that "--out PATH" means: the last, unless others are wanted too.
 Expected<std::string> only_result(const std::string& path, const CommandOptions& options, const ParsedExpression& expression) {
@@ -92,6 +91,19 @@ Expected<std::vector<Destination>> stages(const CommandOptions& options) {
     wanted.push_back(std::move(stage));
   }
   return wanted;
+}
+
+/// Input error where two of the files that the options name are one.
+Expected<void> written_once(const CommandOptions& options, const std::vector<Destination>& outputs,
+                            const std::vector<Destination>& stages) {
+  std::vector<Destination> files;
+  for (const auto& [name, path] : outputs) files.emplace_back("result " + name, parse_file_name(path).path);
+  for (const auto& [stage, path] : stages) {
+    if (!path.empty()) files.emplace_back("--emit " + stage, path);
+  }
+  if (options.json && !options.json->empty()) files.emplace_back("--json", *options.json);
+  if (!options.page.empty()) files.emplace_back("--html", options.page);
+  return different_files(files);
 }
 
 /// The operand of "like(OPERAND)"; nothing if the text is no such thing.
@@ -198,6 +210,7 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
   }
   const auto wanted = stages(options);
   if (!wanted) return std::unexpected(wanted.error());
+  if (auto once = written_once(options, *outputs, *wanted); !once) return once;
   EvaluateOptions evaluate;
   for (const std::string& text : options.formats) {
     if (auto added = add_format(text, evaluate); !added) return added;

@@ -13,6 +13,8 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <map>
+#include <memory>
 
 #include "runtime/file_name.h"
 #include "runtime/output_file.h"
@@ -110,6 +112,22 @@ Expected<void> writable_place(const std::string& text) {
   if (exists && !S_ISREG(status.st_mode)) return {};
   if (access(directory_of_file(written_path(path)).c_str(), W_OK | X_OK) != 0) {
     return input_error(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
+  }
+  return {};
+}
+
+Expected<void> different_files(std::span<const Destination> destinations) {
+  std::map<std::string, std::string> writers;  // by directory and name
+  for (const auto& [what, path] : destinations) {
+    struct stat status {};
+    if (path == "-" || (stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode))) continue;
+    const std::string written = written_path(path);
+    const std::string directory = directory_of_file(written);
+    const std::unique_ptr<char, decltype([](char* text) { std::free(text); })> real(realpath(directory.c_str(), nullptr));
+    const std::string place = fmt::format("{}/{}", real ? real.get() : directory, written.substr(written.rfind('/') + 1));
+    const auto [other, is_first] = writers.emplace(place, what);
+    if (is_first) continue;
+    return input_error(fmt::format("{} and {} would both be written to {}; give one another path", other->second, what, path));
   }
   return {};
 }

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "weft/error.h"
 #include "weft/memory.h"
@@ -31,6 +33,13 @@ void keep_standard_streams();
 /// Can a file be made at the path of "PATH" or "FORMAT:PATH", or is it "-"? Asked before the work, so that it is not lost.
 /// Input error naming the path.
 Expected<void> writable_place(const std::string& text);
+
+/// The name that messages have for an output, "result A", and its path; "-" is standard output.
+using Destination = std::pair<std::string, std::string>;
+
+/// Input error naming two that go to the same file, of which the later would replace the earlier. Pipes, devices and standard
+/// output take several.
+Expected<void> different_files(std::span<const Destination> destinations);
 
 /// "1.2 GB".
 std::string human_bytes(std::uint64_t bytes);

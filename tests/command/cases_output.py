@@ -139,6 +139,32 @@ def case_a_replaced_file_leaves_its_mode(weft):
     require_equal(oct(stat.S_IMODE(os.stat(weft.path("a.tns")).st_mode)), oct(0o666 & ~mask), "mode of a new file")
 
 
+def cases_two_outputs_to_one_file(_):
+    """The later would replace the earlier, and nothing would tell."""
+    sums = ["A(i) = T(i,j); B(j) = T(i,j)", "T=ones(2x3)"]
+    lines = {
+        "results": ([*sums, "-o", "A=a.tns", "-o", "B=a.tns"], ["result A and result B", "to a.tns"]),
+        "another spelling": ([*sums, "-o", "A=a.tns", "-o", "B=d/../a.tns"], ["result A and result B", "to d/../a.tns"]),
+        "a format in front": ([*sums, "-o", "A=a.tns", "-o", "B=npy:./a.tns"], ["result A and result B", "to ./a.tns"]),
+        "a link": ([*sums, "-o", "A=a.tns", "-o", "B=link.tns"], ["result A and result B", "to link.tns"]),
+        "a report": ([*sums, "-o", "B=a.tns", "--json=./a.tns"], ["result B and --json", "to ./a.tns"]),
+        "a stage and a page": ([*sums, "--emit", "loops=a.tns", "--html", "a.tns"], ["--emit loops and --html", "to a.tns"]),
+        "a conversion": (["convert", "ones(3)", "a.tns", "--json=a.tns"], ["the tensor and --json", "to a.tns"]),
+    }
+    for what, (words, says) in lines.items():
+        def one(weft, words=words, says=says):
+            os.mkdir(weft.path("d"))
+            os.symlink("a.tns", weft.path("link.tns"))
+            weft.error(*words, says=says)
+            if weft.exists("a.tns"):
+                require_in("would both be written", json.loads(weft.text("a.tns"))["error"]["message"], "nothing but the report")
+        yield what, one
+
+    def devices(weft):
+        weft("run", *sums, "-o", "A=tns:/dev/null", "-o", "B=tns:/dev/null", "--json=/dev/null")
+    yield "devices", devices
+
+
 def case_unwritable_directory(weft):
     weft.error("run", IDENTITY, "M=ones(2x2)", "--out", "A=absent/a.tns", says="absent/a.tns")
     os.mkdir(weft.path("d.tns"))
