@@ -30,6 +30,8 @@ constexpr std::size_t longest_value = 26;
 
 template <class T>
 char* print_value(char* to, char* end, T value) {
+  // The sign of a NaN, which is the processor's, means nothing.
+  if (std::isnan(value)) return std::copy_n("nan", 3, to);
   // Up to as many digits as the type is printed with, integers are exact and need no rounding.
   constexpr int digits = std::is_same_v<T, double> ? 17 : 9;
   constexpr T most = std::is_same_v<T, double> ? T(1e15) : T(1e9);

@@ -165,6 +165,14 @@ def cases_two_outputs_to_one_file(_):
     yield "devices", devices
 
 
+def case_nan_has_no_sign(weft):
+    weft("run", "a(i) = s * T(i)", "T=ones(2)", "s=-nan", "-o", "a=a.tns", "-o", "a=a.mtx")
+    require_equal([line.split()[-1] for line in weft.text("a.tns").splitlines() if line[0] != "#"], ["nan", "nan"], "values")
+    weft("run", "a = s * t", "s=0", "t=inf", "-o", "a.tns")
+    require_equal(weft.text("a.tns"), "nan\n", "what this machine makes of 0 * inf")
+    require_in("all values NaN", weft("info", "a.mtx").out, "what is read")
+
+
 def case_unwritable_directory(weft):
     weft.error("run", IDENTITY, "M=ones(2x2)", "--out", "A=absent/a.tns", says="absent/a.tns")
     os.mkdir(weft.path("d.tns"))
