@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+#include <string>
 
 #include "engine/text/picture.h"
 #include "engine/text/token.h"
+#include "runtime/text_number.h"
 
 namespace weft {
 namespace {
@@ -21,8 +22,10 @@ constexpr text::Lexicon lexicon{Dots::none, text::Numbers::reals, symbols};
 /// What is written with the digits: a number in the range of f64 and nothing that a name could go on with.
 Expected<Token> read_number(Scanner& scanner, const text::Token& digits) {
   double value = 0;
-  const char* const stop = digits.text.data() + digits.text.size();
-  const auto [end, error] = std::from_chars(digits.text.data(), stop, value);
+  // Rounded as numbers in files are, which end with a line: one too small becomes 0.
+  const std::string line = std::string(digits.text) + '\n';
+  const char* end = line.data();
+  const NumberDefect defect = scan_any_real(end, line.data() + line.size(), value);
   const char behind = scanner.next();
   scanner.take_name(Dots::any);
   const Span span = scanner.since(digits.span.begin);
@@ -33,9 +36,8 @@ Expected<Token> read_number(Scanner& scanner, const text::Token& digits) {
   const bool goes_on = span.end > digits.span.end;
   if (goes_on && starts_name(behind))
     return wrong("neither a number nor a name: names do not start with a digit, and a coefficient is followed by '*'");
-  if (goes_on || end != stop) return wrong("not a number");
-  if (error == std::errc::result_out_of_range) return wrong("outside the range of a 64-bit number");
-  if (error != std::errc()) return wrong("not a number");
+  if (goes_on || defect == NumberDefect::malformed || *end != '\n') return wrong("not a number");
+  if (defect == NumberDefect::overflow) return wrong("outside the range of a 64-bit number");
   return Token{TokenKind::number, span, value};
 }
 

@@ -56,6 +56,8 @@ TEST_CASE("numbers") {
   CHECK(number("1.5E+2") == 150);
   CHECK(number("0.1") == 0.1);
   CHECK(number("1e308") == 1e308);
+  CHECK(number("1e-400") == 0);
+  CHECK(number("4e-324") == 5e-324);
   CHECK(error_of("1e309") == "1e309 is outside the range of a 64-bit number\n  1e309\n  ^");
   CHECK(error_of("a * 2T").starts_with("2T is neither a number nor a name"));
   CHECK(error_of("3e").starts_with("3e is neither a number nor a name"));
