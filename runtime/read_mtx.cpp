@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "runtime/extents.h"
 #include "runtime/file_formats.h"
 #include "runtime/file_name.h"
 #include "runtime/scalar_traits.h"
@@ -140,6 +141,9 @@ Expected<MtxHeader> read_mtx_header(TextReader& reader) {
       return reader.error_at(header->size_line,
                              quoted(words[n]) + " in the size line is not a whole number below 2^64");
     }
+  }
+  if (const std::uint64_t extent = std::max(header->rows, header->columns); extent > largest_extent && !header->dense) {
+    return reader.error_at(header->size_line, fmt::format("the extent {} is above 2^63 - 1", extent));
   }
   if (header->symmetry != EntryRules::Symmetry::general && header->rows != header->columns) {
     return reader.error_at(header->size_line,

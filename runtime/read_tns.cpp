@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "runtime/extents.h"
 #include "runtime/file_formats.h"
 #include "runtime/text_entries.h"
 #include "runtime/text_number.h"
@@ -34,7 +35,7 @@ std::vector<std::uint64_t> shape_comment(std::string_view line) {
   const char* at = skip_blanks(text.data());
   while (!is_line_end(at)) {
     std::uint64_t extent = 0;
-    if (!scan_unsigned(at, extent) || !ends_field(at)) return {};
+    if (!scan_unsigned(at, extent) || extent > largest_extent || !ends_field(at)) return {};
     extents.push_back(extent);
     at = skip_blanks(at);
   }

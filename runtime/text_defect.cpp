@@ -33,6 +33,9 @@ std::string range_defect(std::uint64_t coordinate, std::size_t mode, const Entry
         "awk '{{ for (f = 1; f < NF; ++f) ++$f }} 1' adds it",
         mode);
   }
+  if (rules.extents.empty()) {
+    return fmt::format("coordinate {} in mode {} is above 2^63 - 1, the largest extent", coordinate + 1, mode);
+  }
   return fmt::format("coordinate {} in mode {} exceeds {}, whose extent there is {}", coordinate + 1, mode,
                      rules.extents_origin, rules.extents[mode]);
 }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "runtime/block.h"
+#include "runtime/extents.h"
 #include "runtime/indices.h"
 #include "runtime/scalar_traits.h"
 #include "runtime/text_number.h"
@@ -103,7 +104,7 @@ FirstDefect check_coordinates(const std::uint64_t* columns, std::size_t capacity
   FirstDefect first;
   for (std::size_t mode = 0; mode != rules.order; ++mode) {
     const std::uint64_t extent =
-        rules.extents.empty() ? std::numeric_limits<std::uint64_t>::max() : rules.extents[mode];
+        rules.extents.empty() ? largest_extent : rules.extents[mode];
     if (entries == 0 || maxima[mode] < extent) continue;
     const std::uint64_t* const column = columns + mode * capacity;
     const auto entry = static_cast<std::size_t>(

@@ -20,7 +20,7 @@ struct EntryRules {
   Values values = Values::real;
   Symmetry symmetry = Symmetry::general;
   char comment = '#';                  ///< begins lines to ignore, as its first character that is no blank
-  std::vector<std::uint64_t> extents;  ///< by mode; coordinates beyond are errors. Empty: any coordinate below 2^64
+  std::vector<std::uint64_t> extents;  ///< by mode; coordinates beyond are errors. Empty: any up to 2^63 - 1
   std::string extents_origin;          ///< "the shape", "the size line": who to blame
   Scalar scalar = Scalar::f64;
 };

@@ -100,7 +100,7 @@ def case_the_largest_extent(weft):
     for extent, status in ((2**63 - 1, 0), (2**63, 2)):
         weft.write("v.tns", f"1 1\n{extent} 2\n")
         run = weft("run", "s = v(i)", "v=v.tns", status=status)
-        says = "3" if status == 0 else f"the extent {extent} of v in mode 0 is above 2^63 - 1"
+        says = "3" if status == 0 else f"v.tns:2: coordinate {extent} in mode 0 is above 2^63 - 1"
         require_in(says, run.out + run.err, "what is said")
 
 

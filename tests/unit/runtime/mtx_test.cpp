@@ -126,6 +126,7 @@ TEST_CASE("mtx: every malformed file is told with its line and reason") {
       {real + "%\n2 2 1 1\n1 1 1\n", 3, "the size line has 4 numbers, expected 3"},
       {real + "2 -2 1\n", 2, "'-2' in the size line is not a whole number"},
       {real + "2 2.0 1\n", 2, "'2.0' in the size line"},
+      {real + "2 9223372036854775808 0\n", 2, "the extent 9223372036854775808 is above 2^63 - 1"},
       {real + "2 99999999999999999999 1\n", 2, "in the size line is not a whole number below 2^64"},
       {banner("array real general") + "2 2 4\n", 2, "the size line has 3 numbers, expected 2"},
       {banner("array real general") + "4294967296 4294967296\n1\n", 2, "more than 2^64 values"},

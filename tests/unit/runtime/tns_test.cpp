@@ -148,7 +148,9 @@ TEST_CASE("tns: coordinates beyond 32 bits, and a product of extents beyond 64")
   CHECK(stored(beyond) == Entries{{{4294967296, 0}, 2}});
   const Error refused = read_failure(directory.write("c.tns", "1 1 2\n1 9223372036854775808 2\n"));
   CHECK(refused.kind == ErrorKind::input);
-  CHECK(refused.message.find("the extent 9223372036854775808 of T in mode 1 is above 2^63 - 1") != std::string::npos);
+  CHECK(refused.message.find("c.tns:2: coordinate 9223372036854775808 in mode 1 is above 2^63 - 1") != std::string::npos);
+  // A comment that no tensor can obey is as good as none.
+  CHECK(read(directory.write("d.tns", "# shape: 9223372036854775808\n5 1\n")).extents() == Extents{5});
 }
 
 TEST_CASE("tns: every malformed line is told with its number and reason") {
