@@ -87,7 +87,7 @@ Expected<void> parse_descr(std::string_view descr, NpyText text, NpyHeader& head
   const bool whole = header.bytes == 1 || header.bytes == 2 || header.bytes == 4 || header.bytes == 8;
   switch (header.kind) {
     case 'f':
-      if (header.bytes == 2 || header.bytes == 4 || header.bytes == 8) return {};
+      if (header.bytes == 2 || header.bytes == 4 || header.bytes == 8 || header.bytes == 16) return {};
       break;
     case 'i':
     case 'u':
@@ -109,7 +109,7 @@ Expected<void> parse_descr(std::string_view descr, NpyText text, NpyHeader& head
     default:
       break;
   }
-  return unsupported(quoted + " is not supported: real, integer and bool elements of up to 8 bytes are");
+  return unsupported(quoted + " is not supported: reals of 2, 4, 8 and 16 bytes, integers of up to 8 and bool are");
 }
 
 }  // namespace

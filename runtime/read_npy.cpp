@@ -54,6 +54,10 @@ struct Half {
   explicit operator float() const { return static_cast<float>(static_cast<double>(*this)); }
 };
 
+/// What numpy.longdouble writes on this machine: 80 bits of x87, the lowest of the 16 bytes.
+using Extended = long double;
+static_assert(std::numeric_limits<Extended>::digits == 64 && sizeof(Extended) == 16);
+
 /// An element that T does not hold.
 struct BadElement {
   std::uint64_t number = 0;
@@ -83,8 +87,8 @@ std::optional<BadElement> decode_as(const unsigned char* from, std::uint64_t cou
   for (std::uint64_t n = 0; n != count; ++n) {
     const U value = load<U>(from + n * sizeof(U), swap);
     to[n] = static_cast<T>(value);
-    if constexpr (std::is_same_v<U, double> && std::is_same_v<T, float>) {
-      if (std::isinf(to[n]) && !std::isinf(value)) return BadElement{n, "overflows f32"};
+    if constexpr (std::is_floating_point_v<U> && sizeof(U) > sizeof(T)) {
+      if (std::isinf(to[n]) && !std::isinf(value)) return BadElement{n, fmt::format("overflows {}", name(scalar_of<T>))};
     }
     // Cheaper than counting bits: all integers up to 2^53 (2^24 in f32) are exact.
     if constexpr (may_be_inexact)
@@ -110,6 +114,7 @@ std::optional<BadElement> decode(const NpyHeader& header, const unsigned char* f
       for (std::uint64_t n = 0; n != count; ++n) to[n] = from[n] != 0 ? T{1} : T{0};
       return std::nullopt;
     case 'f':
+      if (header.bytes == 16) return decode_as<Extended>(from, count, swap, to);
       if (header.bytes == 8) return decode_as<double>(from, count, swap, to);
       if (header.bytes == 4) return decode_as<float>(from, count, swap, to);
       return decode_as<Half>(from, count, swap, to);

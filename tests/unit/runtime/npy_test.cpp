@@ -102,6 +102,30 @@ TEST_CASE("npy: half precision") {
   CHECK(values_of(read(directory.write("a.npy", npy(dictionary(">f2", "(9,)"), bytes_of(bits, true)))))[3] == 65504);
 }
 
+TEST_CASE("npy: numpy.longdouble, 80 bits in 16 bytes, is rounded once") {
+  const TemporaryDirectory directory;
+  // Between 1 and its neighbours in f64 and f32, by less than half of what tells those apart.
+  const std::vector<long double> data = {1.5L, -0.0L, 1 + 0x1p-53L + 0x1p-60L, 1 + 0x1p-24L + 0x1p-60L, INFINITY, 0x1p-1080L};
+  for (const bool big_endian : {false, true}) {
+    const std::string descr = big_endian ? ">f16" : "<f16";
+    const std::string path = directory.write("a.npy", npy(dictionary(descr, "(6,)"), bytes_of(data, big_endian)));
+    const std::vector<double> values = values_of(read(path));
+    CHECK(values == std::vector<double>{1.5, 0, 1 + 0x1p-52, 1 + 0x1p-24, INFINITY, 0});
+    CHECK(std::signbit(values[1]));
+    ReadOptions single;
+    single.scalar = Scalar::f32;
+    CHECK(values_of(read(path, single)) == std::vector<double>{1.5, 0, 1, 1 + 0x1p-23, INFINITY, 0});
+  }
+  const Error overflow = read_failure(directory.write("a.npy", npy(dictionary("<f16", "(2,)"), bytes_of<long double>({1, 0x1p1024L}))));
+  CHECK(overflow.kind == ErrorKind::input);
+  CHECK(overflow.message.find("element 1 (from 0, as stored) overflows f64") != std::string::npos);
+  // As numpy 2 writes array([1, pi]) of that type.
+  std::string written(32, '\0');
+  written.replace(7, 3, "\x80\xFF\x3F");
+  written.replace(16, 10, "\x35\xC2\x68\x21\xA2\xDA\x0F\xC9\x00\x40", 10);
+  CHECK(values_of(read(directory.write("a.npy", npy(dictionary("<f16", "(2,)"), written)))) == std::vector{1, 3.14159265358979323846});
+}
+
 TEST_CASE("npy: storage orders, versions, orders of tensors, forms of the header") {
   const TemporaryDirectory directory;
   const std::vector<double> data = {0, 1, 2, 3, 4, 5};
@@ -165,7 +189,7 @@ TEST_CASE("npy: many elements, read in pieces by several threads") {
 
 TEST_CASE("npy: what is not supported") {
   const TemporaryDirectory directory;
-  for (const char* descr : {"<c8", "<c16", ">c16", "<f16", "|S3", "<U4", "|O", "<M8[ns]", "|V8"}) {
+  for (const char* descr : {"<c8", "<c16", ">c16", "<f12", "|S3", "<U4", "|O", "<M8[ns]", "|V8"}) {
     const Error error = read_failure(directory.write("a.npy", npy(dictionary(descr, "(0,)"), "")));
     CAPTURE(descr);
     CHECK(error.message.find("a.npy: the element type '" + std::string(descr) + "'") != std::string::npos);
