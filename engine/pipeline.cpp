@@ -1,11 +1,14 @@
 #include "engine/pipeline.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <cstdlib>
 #include <optional>
+#include <system_error>
 
 #include "engine/cache/cache_directory.h"
 #include "engine/cache/disk_cache.h"
@@ -207,6 +210,9 @@ Expected<Pipeline> Pipeline::create(EngineOptions options) {
   if (options.dump_directory) {
     if (const auto made = make_directories(*options.dump_directory); !made)
       return input_error(fmt::format("cannot make {} to dump kernels into: {}", *options.dump_directory, made.error().reason));
+    // The point behind it asks for a directory, which what stood there already need not be.
+    if (::access((*options.dump_directory + "/.").c_str(), W_OK | X_OK) != 0)
+      return input_error(fmt::format("cannot dump kernels into {}: {}", *options.dump_directory, std::generic_category().message(errno)));
   }
   auto jit = Jit::create({.perf_map = options.perf_map || !variable("WEFT_PERF").empty()});
   if (!jit) return std::unexpected(jit.error());

@@ -47,6 +47,8 @@ def cases_dump(_):
 def case_dump_into_a_file(weft):
     weft.write("file", "")
     weft.error("run", *PRODUCT, "--dump", "file/texts", says="file/texts")
+    for place in ("file", "/dev/null"):
+        weft.error("run", *PRODUCT, "--dump", place, says=f"cannot dump kernels into {place}: Not a directory")
 
 
 def case_perf_finds_names(weft):
