@@ -234,14 +234,17 @@ void add_formats(CLI::App& app, CommandOptions& options) {
       ->type_name("SPEC");
 }
 
-/// weft run and weft plan, which take the same options; those that bear on a run alone are in the help of that.
+/// weft run and weft plan, which take the same options, so that one line serves both; a plan, which writes no result, does not
+/// list --out.
 void add_evaluation(CLI::App& app, CommandOptions& options, bool run) {
   app.add_option("ARGUMENTS", options.arguments, "EXPR OPERAND...")->type_name("");
   add_formats(app, options);
   CLI::Option* out = add_list(app, "-o,--out", options.outputs,
                               "NAME=PATH: write a result, or PATH if there is one (.tns .mtx .npy .npz; - is standard output)")
                          ->type_name("[NAME=]PATH");
-  CLI::Option* repeat = counts(app.add_option("--repeat", options.repeat, "run N times after one warm-up"), 1'000'000'000U);
+  if (!run) out->group("");
+  counts(app.add_option("--repeat", options.repeat, run ? "run N times after one warm-up" : "the usual --calls; nothing is run"),
+         1'000'000'000U);
   app.add_option("--tree", options.tree, "contraction tree, for example '((T * C) * B)'; of several assignments '...; ...'")
       ->check(not_empty)
       ->type_name("TEXT");
@@ -260,12 +263,11 @@ void add_evaluation(CLI::App& app, CommandOptions& options, bool run) {
   app.add_option("--html", options.page, "write one self-contained page that shows the plan, and after a run what was measured")
       ->check(not_empty)
       ->type_name("FILE");
-  CLI::Option* count = app.add_flag("--count", options.count, "count the iterations of every loop in a run of its own (--html does too)");
-  CLI::Option* explain =
-      app.add_flag("--explain", options.explain, "after the results the plan: loops with their costs, layouts, memory, why");
-  if (!run) {
-    for (CLI::Option* option : {out, repeat, count, explain}) option->group("");
-  }
+  app.add_flag("--count", options.count,
+               run ? "count the iterations of every loop in a run of its own (--html does too)" : "of a run alone: a plan counts nothing");
+  app.add_flag("--explain", options.explain,
+               run ? "after the results the plan: loops with their costs, layouts, memory, why"
+                   : "what is printed anyway; into --json also what the loops rest on");
   add_resource_options(app, options);
   add_json(app, options);
   add_loudness(app, options, run ? "print a scalar's number alone, else nothing; no progress" : "print nothing, no progress");

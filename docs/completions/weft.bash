@@ -10,7 +10,7 @@ _weft() {
   esac
   case $command in
     run) options="-h --help --format -o --out --repeat --tree --schedule --objective --prove --unfused --calls --no-cache --cache-dir --dump --specialize --deterministic --strict-fp --checked --paranoid --emit --html --count --explain -t --threads --memory-limit --json -q --quiet -v --verbose" ;;
-    plan) options="-h --help --format --tree --schedule --objective --prove --unfused --calls --no-cache --cache-dir --dump --specialize --deterministic --strict-fp --checked --paranoid --emit --html -t --threads --memory-limit --json -q --quiet -v --verbose" ;;
+    plan) options="-h --help --format --repeat --tree --schedule --objective --prove --unfused --calls --no-cache --cache-dir --dump --specialize --deterministic --strict-fp --checked --paranoid --emit --html --count --explain -t --threads --memory-limit --json -q --quiet -v --verbose" ;;
     compare) options="-h --help --format --repeat --no-cache --cache-dir --specialize --deterministic --strict-fp --checked -t --threads --memory-limit --json -q --quiet -v --verbose" ;;
     repl) options="-h --help --format --repeat --calls --no-cache --cache-dir --dump --specialize --deterministic --strict-fp --checked --paranoid -t --threads --memory-limit -q --quiet -v --verbose" ;;
     info) options="-h --help --format -t --threads --memory-limit --json -q --quiet" ;;

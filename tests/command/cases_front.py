@@ -46,6 +46,10 @@ def case_ways_to_ask(weft):
         require_equal(weft("help", command).out, weft(command, "--help").out, f"help {command}")
         require_equal(weft(command, "-h").out, weft(command, "--help").out, f"{command} -h")
     weft.error("help", "runn", says="no command runn")
+    options = ("--repeat", "--count", "--explain", "--prove")
+    for command in ("run", "plan"):
+        text = weft(command, "--help").out
+        require_equal([option for option in options if option not in text], [], f"options that weft {command} takes and does not list")
 
 
 def cases_examples_run(_):

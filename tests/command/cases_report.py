@@ -254,7 +254,7 @@ def case_help(weft):
     for option in ("--format", "--out", "--threads", "--repeat", "--tree", "--schedule", "--memory-limit", "--calls", "--emit", "--no-cache",
                    "--cache-dir", "--deterministic", "--strict-fp", "--json", "--quiet", "--verbose"):
         for command in ("run", "plan"):
-            bears = command == "run" or option not in ("--out", "--repeat")
+            bears = command == "run" or option != "--out"
             listed = re.search(rf"^ +(-\w,)?{option}\b", weft(command, "--help").out, re.MULTILINE)
             require_equal(listed is not None, bears, f"{option} in the help of {command}")
 
