@@ -9,6 +9,7 @@
 #include "frontend/c_api.h"
 #include "runtime/indices.h"
 #include "runtime/level_traits.h"
+#include "runtime/overlap.h"
 #include "runtime/scalar_traits.h"
 
 namespace weft::c_api {
@@ -32,7 +33,8 @@ Expected<Reach> reach(const std::vector<std::uint64_t>& extents, const std::int6
     if (backwards) found.before += distance;
   }
   if (overflows || found.elements > std::uint64_t{1} << 60) {
-    return input_error(fmt::format("a dense tensor of {} elements does not fit into memory", fmt::join(extents, "x")));
+    return input_error(fmt::format("a dense tensor of {} elements{} does not fit into memory", fmt::join(extents, "x"),
+                                   strides ? fmt::format(" at strides {}", fmt::join(std::span(strides, extents.size()), ", ")) : ""));
   }
   return found;
 }
@@ -126,6 +128,9 @@ int32_t weft_tensor_to_dense(const weft_engine* engine, const weft_tensor* tenso
     if (memory->elements == 0) return {};
     if (auto there = given(values, "values"); !there) return there;
     if (memory->before > 0) return input_error("a stride is negative");
+    if (strides && repeats_elements(stored.extents(), {strides, stored.order()}))
+      return input_error(fmt::format("strides {} lead to one element of {} on several ways",
+                                     fmt::join(std::span(strides, stored.order()), ", "), fmt::join(stored.extents(), "x")));
     if (strides ? count < memory->elements : count != memory->elements) {
       return input_error(fmt::format("host memory of {} elements for {} entries, which take {}", count, fmt::join(stored.extents(), "x"),
                                      memory->elements));

@@ -68,7 +68,7 @@ int32_t weft_tensor_convert(const weft_engine* engine, const weft_tensor* tensor
     if (!parsed) return std::unexpected(parsed.error());
     if (parsed->modes() != tensor->tensor.order()) {
       return input_error(
-          fmt::format("format {} has {} levels, but the tensor has {} modes", format, parsed->modes(), tensor->tensor.order()));
+          fmt::format("format {} is of {} modes, but the tensor has {}", format, parsed->modes(), tensor->tensor.order()));
     }
     return handled(convert(tensor->tensor, *parsed, engine->resources(), tensor_name));
   });

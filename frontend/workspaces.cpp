@@ -38,7 +38,7 @@ Expected<void> RunOperands::verify(const Resources& resources) const {
     if (auto right = verify_once(output.memory, resources, name); !right) return right;
     if (repeats_elements(output.memory))
       return fail(ErrorKind::input, ErrorCode::sizes, name,
-                  fmt::format("the memory for {} has a stride of 0: its elements lie at one place", name));
+                  fmt::format("the memory for {} has strides that lead to one element on several ways", name));
     for (const auto& [operand, stored] : tensors) {
       if (may_overlap(stored, output.memory))
         return fail(ErrorKind::input, ErrorCode::other, name,

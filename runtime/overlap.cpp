@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
+#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -91,9 +93,24 @@ bool may_overlap(const Tensor& tensor, const Buffer& memory) {
   return overlap(tensor.values(), memory) || levels_overlap(tensor, memory);
 }
 
+bool repeats_elements(std::span<const std::uint64_t> extents, std::span<const std::int64_t> strides) {
+  if (std::ranges::find(extents, std::uint64_t{0}) != extents.end()) return false;
+  const auto last = [&](std::size_t mode) { return static_cast<std::int64_t>(extents[mode] - 1); };
+  for (std::size_t mode = 0; mode < extents.size(); ++mode) {
+    if (last(mode) == 0) continue;
+    if (strides[mode] == 0) return true;
+    for (std::size_t other = 0; other < mode; ++other) {
+      const std::int64_t common = std::gcd(strides[mode], strides[other]);
+      if (last(other) != 0 && std::abs(strides[other] / common) <= last(mode) && std::abs(strides[mode] / common) <= last(other)) return true;
+    }
+  }
+  return false;
+}
+
 bool repeats_elements(const Tensor& tensor) {
-  const auto of = tensor.format().all_dense() ? grid(tensor) : std::nullopt;
-  return of && std::ranges::find(of->strides, 0) != of->strides.end();
+  if (!tensor.format().all_dense() || tensor.format().layout) return false;
+  const std::vector<std::uint64_t> by_mode = strides_by_mode(tensor);
+  return repeats_elements(tensor.extents(), std::vector<std::int64_t>(by_mode.begin(), by_mode.end()));
 }
 
 }  // namespace weft

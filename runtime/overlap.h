@@ -1,6 +1,9 @@
 // Whether memory of the host is lent twice.
 #pragma once
 
+#include <cstdint>
+#include <span>
+
 #include "weft/tensor.h"
 
 namespace weft {
@@ -12,7 +15,9 @@ bool may_overlap(const Tensor& a, const Tensor& b);
 
 bool may_overlap(const Tensor& tensor, const Buffer& memory);
 
-/// Whether elements of a dense tensor certainly lie at one place: a mode of several coordinates without a stride.
+/// Whether elements of a dense tensor certainly lie at one place: a mode of several coordinates without a stride, or two modes some steps
+/// along which lead to the same element. Of 3x2 with strides 1 and 2, two rows on and one column on. Steps of three modes may still meet.
+bool repeats_elements(std::span<const std::uint64_t> extents, std::span<const std::int64_t> strides);
 bool repeats_elements(const Tensor& tensor);
 
 }  // namespace weft

@@ -97,6 +97,11 @@ void products(weft_engine* engine) {
     EXPECT_ERROR(WEFT_INPUT, "6 elements", weft_tensor_to_dense(engine, m, dense, 6, with_gap, &error));
     EXPECT_ERROR(WEFT_INPUT, "8 elements", weft_tensor_to_dense(engine, m, dense, 8, NULL, &error));
     EXPECT_ERROR(WEFT_INPUT, "'values' is NULL", weft_tensor_to_dense(engine, m, NULL, 6, NULL, &error));
+    const int64_t meeting[] = {2, 1}, still[] = {0, 0}, far[] = {INT64_MAX, 1};
+    EXPECT_ERROR(WEFT_INPUT, "strides 2, 1 lead to one element", weft_tensor_to_dense(engine, m, dense, 8, meeting, &error));
+    EXPECT_ERROR(WEFT_INPUT, "strides 0, 0 lead to one element", weft_tensor_to_dense(engine, m, dense, 8, still, &error));
+    EXPECT_ERROR(WEFT_INPUT, "at strides 9223372036854775807, 1 does not fit", weft_tensor_to_dense(engine, m, dense, 8, far, &error));
+    EXPECT_ERROR(WEFT_INPUT, "format s is of 1 modes, but the tensor has 2", weft_tensor_convert(engine, m, "s", &y, &error));
   }
   weft_tensor_free(m);
   EXPECT_ERROR(WEFT_INPUT, "extent",

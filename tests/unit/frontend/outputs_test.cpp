@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/overlap.h"
 #include "unit/frontend/host_loop.h"
 
 namespace outputs_test {
@@ -254,7 +255,13 @@ TEST_CASE("outputs: columns of one matrix may be operands and results, those tha
   CHECK(refusal(columns(1, 2)) == "the memory for y overlaps the operand x");
   CHECK(refusal(*borrow_dense({7, 2}, V, {1, 7})) == "the memory for y overlaps the operand x");
   std::vector<double> one(2);
-  CHECK(refusal(*borrow_dense({7, 2}, one, {0, 1})) == "the memory for y has a stride of 0: its elements lie at one place");
+  const std::string repeated = "the memory for y has strides that lead to one element on several ways";
+  CHECK(refusal(*borrow_dense({7, 2}, one, {0, 1})) == repeated);
+  std::vector<double> more(30);
+  for (const std::vector<std::int64_t>& strides : {std::vector<std::int64_t>{1, 2}, {2, 12}, {1, 1}, {2, 3}})
+    CHECK(refusal(*borrow_dense({7, 2}, more, strides)) == repeated);
+  CHECK_FALSE(repeats_elements(std::vector<std::uint64_t>{3, 2}, std::vector<std::int64_t>{2, 3}));
+  CHECK_FALSE(repeats_elements(std::vector<std::uint64_t>{7, 2}, std::vector<std::int64_t>{2, 1}));
   std::vector<double> other(12);
   CHECK(refusal(*borrow_dense({6, 2}, other)) == "the memory for y has extents 6x2, the result 7x2");
   const auto unset = Bindings(bound({})).scale_output("y", {2, 1});
