@@ -27,7 +27,8 @@ struct LaidOut {
 /// parallel, into the memory that they had. `changes`: make it at once. Where values decide the pattern (a dense level whose
 /// zeros are left out) tensors are converted as a whole. `spare`: a layout that its caller has no use for any more, whose memory
 /// the values may take. Unlike for convert(), zeros that building the tensor added are entries (Tensor::padded), as they are to a
-/// kernel that reads the layout itself: a sparse result has one structure, however its operands are read. Any thread; two that ask for the same wait for each other.
+/// kernel that reads the layout itself: a sparse result has one structure, however its operands are read. Any thread; two that
+/// ask for the same wait for each other.
 Expected<LaidOut> laid_out(const Tensor& tensor, const Format& format, bool changes, const Resources& resources,
                            std::string_view name, Tensor spare = {});
 

@@ -101,7 +101,8 @@ bool repeats_elements(std::span<const std::uint64_t> extents, std::span<const st
     if (strides[mode] == 0) return true;
     for (std::size_t other = 0; other < mode; ++other) {
       const std::int64_t common = std::gcd(strides[mode], strides[other]);
-      if (last(other) != 0 && std::abs(strides[other] / common) <= last(mode) && std::abs(strides[mode] / common) <= last(other)) return true;
+      const bool meet = std::abs(strides[other] / common) <= last(mode) && std::abs(strides[mode] / common) <= last(other);
+      if (last(other) != 0 && meet) return true;
     }
   }
   return false;

@@ -51,8 +51,8 @@ double leading_entries(const Format& format, std::size_t levels, const Statistic
 
 double conversion_ns(const OperandFacts& operand, const Machine& machine) {
   if (operand.format.all_dense()) return reordering_ns(static_cast<double>(operand.bytes), machine) * operand.conversion_share;
-  const double share = is_counted(operand) ? share_of_counting : 1;
-  const double whole = operand.statistics.nnz() * machine.convert_entry * share + static_cast<double>(operand.bytes) * 2 / machine.stream[3];
+  const double entry_ns = machine.convert_entry * (is_counted(operand) ? share_of_counting : 1);
+  const double whole = operand.statistics.nnz() * entry_ns + static_cast<double>(operand.bytes) * 2 / machine.stream[3];
   return whole * operand.conversion_share;
 }
 

@@ -76,11 +76,11 @@ inline double work_in_budget(double best_ns, const PlanOptions& options, double 
   return std::min(std::max(best_ns * std::max(1.0, options.calls) * share, least_ns) / ns_per_loop, most);
 }
 
-/// Whether a share of what all calls take is more than the solver takes to be made, told of a few alternatives and asked: some tens of
-/// milliseconds, over and over where several assignments have parts that are planned for many layouts. Always where nothing is known yet.
+/// Whether a share of the time of all calls is more than the solver needs to be made, told of a few alternatives and asked: milliseconds,
+/// over and over where several assignments have parts that are planned for many layouts. Always where nothing is known yet.
 inline bool pays_for_solver(double best_ns, const PlanOptions& options) {
   constexpr double share = 0.2;
-  constexpr double solver_ns = 10'000'000;
+  constexpr double solver_ns = 3'000'000;
   return options.prove || best_ns * std::max(1.0, options.calls) * share >= solver_ns;
 }
 

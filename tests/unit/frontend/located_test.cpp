@@ -116,7 +116,8 @@ TEST_CASE("diagonals, bands and triangles beside rows are located through their 
     std::vector<double> stored(20);
     const auto places = entries_with_layout(tensors.at("B"), Zeros::kept, Resources());
     REQUIRE(places);
-    for (std::uint64_t n = 0; n < places->count; ++n) stored[places->crd[0].as<std::uint32_t>()[n] * 5 + places->crd[1].as<std::uint32_t>()[n]] = 1;
+    const auto rows_of = places->crd[0].as<std::uint32_t>(), columns_of = places->crd[1].as<std::uint32_t>();
+    for (std::uint64_t n = 0; n < places->count; ++n) stored[rows_of[n] * 5 + columns_of[n]] = 1;
     Tensors infinite = tensors;
     infinite["x"] = dense({5}, {infinity, infinity, infinity, infinity, infinity});
     for (const double calls : {1.0, 1e6}) {
@@ -125,7 +126,8 @@ TEST_CASE("diagonals, bands and triangles beside rows are located through their 
       const Ran met = ran("y(i) = A(i,j) * B(i,j) * x(j)", infinite, "y", options);
       for (std::size_t row = 0; row < 4; ++row) {
         bool zero = false;
-        for (std::size_t place = 5 * row; place < 5 * row + 5; ++place) zero = zero || (a[place] != 0 && stored[place] != 0 && values[place] == 0);
+        for (std::size_t place = 5 * row; place < 5 * row + 5; ++place)
+          zero = zero || (a[place] != 0 && stored[place] != 0 && values[place] == 0);
         if (zero) CHECK(std::isnan(met.values[row]));
         else CHECK(met.values[row] == (expected[row] == 0 ? 0 : infinity));
       }
