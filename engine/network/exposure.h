@@ -126,7 +126,7 @@ enum class Exposing : std::uint8_t {
   all,
   whole_blocks,  ///< only cuts, and only where extents are multiples of the parts, so that nothing stands beyond them
   none,          ///< all through plain copies
-  copies,        ///< the same, where levels would be exposed else: what padding is multiplied with has to be finite
+  copies,        ///< the same, where levels would be exposed else
 };
 
 /// Nothing where no tensor has a layout. `stored`: one per tensor. `located`: of the operands that may_be_located(), those to be located
