@@ -196,7 +196,7 @@ void files(weft_engine* engine, const char* directory) {
   weft_tensor_free(converted);
   EXPECT(weft_tensor_nnz(shared) == 20);
   weft_tensor_free(shared);
-  EXPECT_ERROR(WEFT_INPUT, "2 levels", weft_tensor_convert(engine, read, "ss", &converted, &error));
+  EXPECT_ERROR(WEFT_INPUT, "2 modes", weft_tensor_convert(engine, read, "ss", &converted, &error));
   EXPECT_ERROR(WEFT_INPUT, "extension", weft_tensor_write(engine, read, "written.unknown", &error));
   EXPECT_ERROR(WEFT_INPUT, "absent.tns", weft_tensor_load(engine, "absent.tns", NULL, &converted, &error));
   weft_tensor_free(read);
