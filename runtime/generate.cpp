@@ -117,9 +117,14 @@ Expected<Recipe> parse(std::string_view text, std::string_view name) {
   return recipe;
 }
 
+Expected<void> still_wanted(const Resources& resources, std::string_view name) {
+  if (resources.cancellation.cancelled()) return fail(ErrorKind::cancelled, fmt::format("cancelled while generating {}", name));
+  return {};
+}
+
 /// Tells how far an operand is generated; an error when cancelled.
 Expected<void> told(const Resources& resources, std::string_view name, double fraction) {
-  if (resources.cancellation.cancelled()) return fail(ErrorKind::cancelled, fmt::format("cancelled while generating {}", name));
+  if (auto going = still_wanted(resources, name); !going) return going;
   if (resources.progress) resources.progress(fmt::format("generating {}", name), fraction);
   return {};
 }
@@ -165,6 +170,16 @@ Expected<Tensor> generate_dense(const Recipe& recipe, Scalar scalar, const Resou
   return tensor;
 }
 
+/// Visits numbers of [begin, end) until the work is cancelled, asked every few; still_wanted() tells then that some were left out.
+template <class F>
+void while_wanted(std::uint64_t begin, std::uint64_t end, const Resources& resources, F&& f) {
+  constexpr std::uint64_t few = std::uint64_t{1} << 16;
+  for (std::uint64_t n = begin; n < end; ++n) {
+    if ((n - begin) % few == 0 && resources.cancellation.cancelled()) return;
+    f(n);
+  }
+}
+
 /// Draws t = from … from + count − 1 of the sequence of coordinates, appended at entry `at`.
 void draw(Coordinates& coordinates, std::uint64_t at, std::uint64_t from, std::uint64_t count, std::uint64_t seed,
           const Resources& resources) {
@@ -175,10 +190,10 @@ void draw(Coordinates& coordinates, std::uint64_t at, std::uint64_t from, std::u
       const std::uint64_t extent = coordinates.extents[m];
       for_blocks(resources.threads, Blocks(count, resources.threads),
                  [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
-                   for (std::uint64_t n = begin; n < end; ++n) {
+                   while_wanted(begin, end, resources, [&](std::uint64_t n) {
                      std::uint64_t random = splitmix64((seed + 0x5EED) * golden_ratio + (from + n) * modes + m + 1);
                      crd[at + n] = static_cast<T>(scaled(extent, random));
-                   }
+                   });
                  });
     });
 }
@@ -204,8 +219,9 @@ Expected<std::uint64_t> keep_distinct(Coordinates& coordinates, std::uint64_t co
   if (!flags) return std::unexpected(flags.error());
   auto distinct = flags->as<std::uint8_t>();
   for_blocks(resources.threads, blocks, [&](std::uint64_t begin, std::uint64_t end, std::uint64_t block) {
-    for (std::uint64_t n = begin; n < end; ++n) first[block] += distinct[n] = !repeats(n);
+    while_wanted(begin, end, resources, [&](std::uint64_t n) { first[block] += distinct[n] = !repeats(n); });
   });
+  if (auto going = still_wanted(resources, name); !going) return std::unexpected(going.error());
   std::uint64_t total = 0;
   for (std::uint64_t& entries : first) total += std::exchange(entries, total);
   for (std::uint32_t m : modes) {
@@ -217,11 +233,13 @@ Expected<std::uint64_t> keep_distinct(Coordinates& coordinates, std::uint64_t co
       auto to = sorted->as<T>();
       for_blocks(resources.threads, blocks, [&](std::uint64_t begin, std::uint64_t end, std::uint64_t block) {
         std::uint64_t next = first[block];
-        for (std::uint64_t n = begin; n < end; ++n)
+        while_wanted(begin, end, resources, [&](std::uint64_t n) {
           if (distinct[n]) to[next++] = from[numbers[n]];
+        });
       });
     });
     coordinates.crd[m] = std::move(*sorted);
+    if (auto going = still_wanted(resources, name); !going) return std::unexpected(going.error());
   }
   return total;
 }
@@ -247,6 +265,9 @@ Expected<void> draw_marked(Coordinates& coordinates, std::uint64_t product, std:
   }
   std::uint64_t entry = 0;
   for (std::uint64_t at = 0; at < product; ++at) {
+    if (at % (1 << 20) == 0) {
+      if (auto going = still_wanted(resources, name); !going) return going;
+    }
     if (!marked[at]) continue;
     std::uint64_t rest = at;
     for (std::uint64_t m = modes; m-- > 0;) {
@@ -287,12 +308,11 @@ Expected<Coordinates> generate_sparse(const Recipe& recipe, Scalar scalar, const
   } else {
     // As many draws as entries are missing can never find too many, and few of them repeat.
     for (std::uint64_t drawn = 0, distinct = 0; distinct < nnz;) {
-      if (resources.cancellation.cancelled())
-        return fail(ErrorKind::cancelled, fmt::format("cancelled while generating {}", name));
       const std::uint64_t missing = nnz - distinct;
       if (auto going = told(resources, name, static_cast<double>(distinct) / static_cast<double>(nnz)); !going)
         return std::unexpected(going.error());
       draw(coordinates, distinct, drawn, missing, recipe.seed, resources);
+      if (auto going = still_wanted(resources, name); !going) return std::unexpected(going.error());
       drawn += missing;
       auto found = keep_distinct(coordinates, nnz, resources, name);
       if (!found) return std::unexpected(found.error());

@@ -182,12 +182,19 @@ struct SparseHead {
   }
 };
 
+bool by_columns(const Tensor& matrix) { return matrix.format().mode_order[0] == 1; }
+
+/// Whether the starts of the rows (or columns) of a matrix would take far more than its entries: 4 GB of 2 entries in 10^9 rows.
+bool starts_prevail(const Tensor& matrix) {
+  return matrix.extents()[by_columns(matrix) ? 1 : 0] / 16 > matrix.nnz() + 1000;
+}
+
 /// The compressed level of a matrix by rows, or by columns, is what scipy calls indptr and indices.
 Expected<void> write_compressed(const Tensor& tensor, SparseHead head, ArrayOutput& file, const Resources& resources,
                                 std::string_view name) {
-  const bool by_columns = tensor.format().mode_order[0] == 1;
+  const std::uint32_t outer = by_columns(tensor) ? 1 : 0;
   Format format = sparse_format(2, tensor.format().scalar);
-  format.mode_order = {by_columns ? 1U : 0U, by_columns ? 0U : 1U};
+  format.mode_order = {outer, 1 - outer};
   format.levels[0].kind = LevelKind::dense;
   Expected<Tensor> made = convert(tensor, format, resources, name);
   if (!made) return std::unexpected(made.error());
@@ -200,7 +207,7 @@ Expected<void> write_compressed(const Tensor& tensor, SparseHead head, ArrayOutp
     made = convert(tensor, format, resources, name);
     if (!made) return std::unexpected(made.error());
   }
-  head.format = by_columns ? "csc" : "csr";
+  head.format = outer == 1 ? "csc" : "csr";
   const std::uint64_t stored = made->nnz();
   const unsigned width = wide ? 8 : 4;
   std::vector<ArchiveMember> members;
@@ -215,7 +222,7 @@ Expected<void> write_compressed(const Tensor& tensor, SparseHead head, ArrayOutp
   return write_archive(members, file);
 }
 
-/// Any order as scipy's coo_array: a row of coordinates per mode.
+/// Any order as scipy's coo_array: a row of coordinates per mode; those of a matrix under names of their own.
 Expected<void> write_coordinates(const Tensor& tensor, SparseHead head, ArrayOutput& file, const Resources& resources,
                                  std::string_view name) {
   Expected<Coordinates> sorted = sorted_entries(tensor, resources, name);
@@ -236,7 +243,12 @@ Expected<void> write_coordinates(const Tensor& tensor, SparseHead head, ArrayOut
   }
   head.format = "coo";
   std::vector<ArchiveMember> members;
-  members.push_back(array_member("coords", integers(8, {tensor.order(), sorted->count}), bytes_of(*coords)));
+  if (tensor.order() == 2) {
+    members.push_back(array_member("row", integers(8, {sorted->count}), bytes_of(*coords).substr(0, 8 * sorted->count)));
+    members.push_back(array_member("col", integers(8, {sorted->count}), bytes_of(*coords).substr(8 * sorted->count)));
+  } else {
+    members.push_back(array_member("coords", integers(8, {tensor.order(), sorted->count}), bytes_of(*coords)));
+  }
   head.add_to(members);
   members.push_back(array_member("data", reals(tensor, sorted->count), bytes_of(sorted->values)));
   return write_archive(members, file);
@@ -263,7 +275,7 @@ Expected<void> write_npz(const Tensor& tensor, const std::string& path, Compress
   if (!file) return std::unexpected(file.error());
   if (!tensor.format().all_dense()) {
     const SparseHead head{.shape = {tensor.extents().begin(), tensor.extents().end()}, .format = {}};
-    if (tensor.order() == 2) return write_compressed(tensor, head, *file, resources, name);
+    if (tensor.order() == 2 && !starts_prevail(tensor)) return write_compressed(tensor, head, *file, resources, name);
     return write_coordinates(tensor, head, *file, resources, name);
   }
   const Expected<Tensor> dense = in_c_order(tensor, resources, name);

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "python/_weft/engine.h"
 #include "python/_weft/errors.h"
 #include "python/_weft/object.h"
 #include "python/_weft/policy.h"
@@ -46,10 +47,22 @@ Arrangement arrangement_of(Kind kind) {
 
 enum class Read { done, other, failed };
 
+bool loses_digits(PyObject* number) {
+  if (!PyLong_CheckExact(number)) return false;
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(number, &overflow);
+  constexpr long long exact = 1LL << 53;
+  return overflow != 0 || value > exact || value < -exact;
+}
+
 Read read_in_place(const char* name, Operand& operand) {
   PyObject* const object = operand.object.get();
   switch (operand.kind) {
     case Kind::number:
+      if (loses_digits(object)) {
+        raise_input(name, "%s: an integer beyond 2**53 would lose digits; write float(%s)", name, name);
+        return Read::failed;
+      }
       operand.number = PyFloat_AsDouble(object);
       return operand.number == -1.0 && PyErr_Occurred() ? Read::failed : Read::done;
     case Kind::dense: {
@@ -200,7 +213,7 @@ PyObject* signature(PyObject*, PyObject* arguments) {
     PyObject *name = nullptr, *object = nullptr;
     for (Py_ssize_t at = 0; PyDict_Next(operands, &at, &name, &object);) {
       Py_ssize_t name_length = 0;
-      const char* const text = PyUnicode_AsUTF8AndSize(name, &name_length);
+      const char* const text = text_of(name) ? PyUnicode_AsUTF8AndSize(name, &name_length) : nullptr;
       Operand operand;
       if (!text || !read_operand(text, object, operand)) return nullptr;
       if (operand.object.get() != object) {

@@ -107,6 +107,19 @@ RequestHandle request_of(PyObject* options) {
   return request;
 }
 
-const char* text_of(PyObject* text) { return PyUnicode_AsUTF8AndSize(text, nullptr); }
+const char* text_of(PyObject* text) {
+  if (!PyUnicode_Check(text)) {
+    const Ref name = Ref::taken(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(text)), "__name__"));
+    if (name) PyErr_Format(PyExc_TypeError, "a text is wanted, not %S of type %U", text, name.get());
+    return nullptr;
+  }
+  Py_ssize_t size = 0;
+  const char* const bytes = PyUnicode_AsUTF8AndSize(text, &size);
+  if (bytes && std::strlen(bytes) != static_cast<std::size_t>(size)) {
+    PyErr_SetString(PyExc_ValueError, "embedded null character");
+    return nullptr;
+  }
+  return bytes;
+}
 
 }  // namespace weft_python

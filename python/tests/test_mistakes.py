@@ -217,3 +217,50 @@ def test_files(tmp_path):
     refused("", lambda: weft.read(3), TypeError)
     refused("", lambda: weft.read(tmp_path / "bad.tns", dtype=int), weft.InputError)
     refused("", lambda: weft.read(tmp_path / "bad.tns", shape="ab"), weft.InputError)
+
+
+def test_integers_that_lose_digits():
+    for call in (lambda: weft.tensor(([2**53 + 1], ([0], [0]))), lambda: weft.tensor((np.array([-2**60]), ([0], [0]))),
+                 lambda: weft.einsum(",->", 2**53 + 1, 1.0), lambda: weft.tensor(np.eye(2)) * (2**53 + 1), lambda: weft.einsum(",->", 10**400, 1.0)):
+        refused("lose digits", call)
+    assert weft.tensor(([2**53, -2**53], ([0, 1], [0, 0])))[0, 0] == 2**53 and weft.einsum(",->", 2**53, 1.0) == 2**53
+
+
+def test_texts_with_a_null_character(tmp_path):
+    for call in (lambda: weft.evaluate("y(i) = x(i)\0 * 2", x=X), lambda: weft.einsum("i->i\0x", X), lambda: weft.tensor(X).convert("s\0x"),
+                 lambda: weft.einsum("i,i->", X, X, tree="(T0 * T1)\0x"), lambda: weft.write(str(tmp_path / "a.npy\0b.tns"), X),
+                 lambda: weft.Engine(cache_dir="a\0b"), lambda: weft.evaluate("y(i) = x(i)", {"x\0": X})):
+        refused("null", call, ValueError)
+    assert not list(tmp_path.iterdir())
+
+
+def test_axes_and_indices():
+    T = weft.tensor(np.eye(3))
+    for axis in (0, 0), (0, -2):
+        refused("twice", lambda: T.sum(axis))
+    for key in True, np.True_, np.array([0, 1]), np.array([True, False, True]), (0, [1]):
+        refused("an index is an integer", lambda: T[key], TypeError)
+    refused("not negative", lambda: weft.einsum(X, [-1], [-1]))
+    for call in (lambda: T.sum(dtype="f4"), lambda: T.mean(out=np.empty(3)), lambda: weft.sparse(3, 3, nnz=1, dtype=int),
+                 lambda: weft.uniform(3, dtype="f2")):
+        refused("dtype", call, weft.UnsupportedError)
+
+
+def test_options_of_engines():
+    for threads in (0, -1, 4097, 2**32, 2**32 + 3, True, 1.5, "2"):
+        refused("from 1 to 4096", lambda: weft.Engine(threads=threads))
+    for limit in (-1, 2**70, True, "many", 1.5):
+        refused("a number of bytes", lambda: weft.Engine(memory_limit=limit))
+    assert weft.Engine(threads=np.int64(2), memory_limit=np.int64(10**9)).threads == 2
+
+
+def test_names_and_formats_of_results():
+    assert weft.evaluate("_a(i) = x(i)", x=X, format={"_a": "s"}).format == "s:0"
+    assert np.array_equal(weft.evaluate("_a(i) = x(i); class = _a(i)", x=X, results=["_a", "class"])[0], X)
+    refused("twice", lambda: weft.evaluate("a(i) = x(i)", x=X, results=["a", "a"]))
+    for format in "ds", "ds:f32", ["out:ds"], {"out": "ds"}:
+        assert weft.einsum("ij->ij", M, dtype="f4", format=format).dtype == np.float32
+    assert weft.einsum("ij->ij", M, dtype="f4", format="T0:ds").dtype == np.float32
+    refused("a text is wanted", lambda: weft.evaluate("y(i) = x(i)", {1: X}), TypeError)
+    refused("a text is wanted", lambda: weft.evaluate("y(i) = x(i)", x=X, format={"y": 5}), TypeError)
+    refused("write array=array.astype", lambda: weft.tensor(np.arange(3)), weft.UnsupportedError)

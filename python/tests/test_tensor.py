@@ -181,3 +181,57 @@ def test_slices_are_those_of_numpy(layout):
             assert part.dtype == D.dtype and np.array_equal(part.to_numpy(), D[key]), key
             rows = T[key].to_coo()
             assert len(rows[1]) == part.nnz
+
+
+def test_slices_of_dense_tensors_are_copies_of_what_is_asked_for():
+    D = np.arange(24.0).reshape(2, 3, 4)
+    for T in (weft.tensor(D), weft.tensor(D, copy=True), weft.tensor(D.transpose(2, 0, 1)).T, weft.tensor(D[::-1])):
+        dense = T.to_numpy()
+        part = T[1, :, 1:3]
+        assert np.array_equal(part.to_numpy(), dense[1, :, 1:3]) and part.format == "dd:0,1" and not part._borrowed
+    T = weft.tensor(D)
+    part = T[0]
+    D[:] = 0
+    assert part.to_numpy()[2, 3] == 11 and T[0, 2, 3] == 0
+
+
+def test_shapes_of_another_number_of_modes():
+    for made in (np.zeros((2, 0, 0)), np.eye(3), 3.0, sp.csr_matrix(np.eye(3)), weft.sparse(3, 3, nnz=2)):
+        for shape in ((), (7,), (3, 3, 3, 3), 7):
+            if np.shape(made) != shape:
+                with pytest.raises(weft.InputError, match="extents for a tensor of"):
+                    weft.tensor(made, shape=shape)
+    with pytest.raises(weft.InputError, match="below 2"):
+        weft.tensor(([1.0], ([0], [0])), shape=(2**64, 2))
+
+
+def test_numbers_keep_the_type_of_a_tensor():
+    for dtype in "f4", "f8":
+        T = weft.sparse(4, 5, nnz=7, seed=2, dtype=dtype)
+        made = (T * 2, 2 * T, -T, T * 0.5, T * np.float32(2), T * np.array(2, dtype), T**2, T.mean(0), T.mean(), T.sum())
+        for one in made:
+            assert one.dtype == T.dtype, one
+        assert np.array_equal((T * 2).to_numpy(), T.to_numpy() * 2)
+    assert (weft.sparse(4, 5, nnz=7, dtype="f4") * np.float64(2)).dtype == np.float64
+    assert (T * weft.tensor(2.0)).identical(T * 2) and int(weft.tensor(3.0)) == 3 and np.sum(weft.tensor(np.eye(3))) == 3 and np.mean(weft.tensor(np.eye(2))) == 0.5
+
+
+def test_means_of_huge_modes_stay_sparse():
+    T = weft.tensor(([8.0, 4.0], ([1, 10**12], [3, 3])), shape=(10**13, 4))
+    assert T.mean(1)[10**12] == 1 and T.mean(1).shape == (10**13,) and T.mean(1).nnz == 2
+    cube = weft.tensor(([8.0], ([1], [3], [2])), shape=(1000, 1000, 4), format="sss")
+    assert cube.mean(2)[1, 3] == 2
+
+
+def test_tensors_of_many_modes_have_operators():
+    T = weft.tensor(([3.0], tuple([1] for _ in range(32))), shape=(2,) * 32)
+    at = (1,) * 32
+    assert T.sum() == 3 and (2 * T)[at] == 6 and (-T)[at] == -3 and (T**2)[at] == 9 and T.T[at] == 3
+
+
+def test_matrices_of_few_entries_in_many_rows_are_small_files(tmp_path):
+    T = weft.tensor(([1.0, 2.0], ([0, 3 * 10**9], [5, 0])), shape=(4 * 10**9, 6))
+    T.save(tmp_path / "few.npz")
+    assert (tmp_path / "few.npz").stat().st_size < 10000 and weft.read(tmp_path / "few.npz").identical(T.convert("ss"))
+    read = sp.load_npz(tmp_path / "few.npz")
+    assert read.format == "coo" and read.shape == T.shape and read.data.tolist() == [1, 2] and read.row.tolist() == [0, 3 * 10**9]

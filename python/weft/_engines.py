@@ -17,12 +17,21 @@ _guard = threading.Lock()
 
 def _bytes(size):
     """``4G``, ``512M`` or a number of bytes."""
-    if size is None or isinstance(size, int) and not isinstance(size, bool) and size >= 0:
-        return size
+    if size is None:
+        return None
     match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]?)i?B?\s*", size, re.I) if isinstance(size, str) else None
-    if match is None:
-        raise InputError(f"memory_limit={size!r}: a number of bytes is wanted, or a text such as '4G'")
-    return int(float(match[1]) * _UNITS[match[2].upper()])
+    wanted = "a number of bytes is wanted, or a text such as '4G'"
+    made = _whole("memory_limit", size, wanted) if match is None else int(float(match[1]) * _UNITS[match[2].upper()])
+    if not 0 <= made < 1 << 64:
+        raise InputError(f"memory_limit={size!r}: {wanted}")
+    return made
+
+
+def _whole(option, value, wanted):
+    """An integer of Python's or numpy's as Python has it."""
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise InputError(f"{option}={value!r}: {wanted}")
+    return value.__index__()
 
 
 class Engine(_weft.Engine):
@@ -44,8 +53,9 @@ class Engine(_weft.Engine):
 
     def __new__(cls, *, threads=None, memory_limit=None, cache_dir=None, deterministic=False, strict_fp=False,
                 checked=False, verify="once"):
-        if threads is not None and (isinstance(threads, bool) or not isinstance(threads, int) or threads < 1):
-            raise InputError(f"threads={threads!r}: a number from 1 on is wanted, or None for all CPUs")
+        threads = None if threads is None else _whole("threads", threads, "a number from 1 to 4096 is wanted, or None for all CPUs")
+        if threads is not None and not 1 <= threads <= 4096:
+            raise InputError(f"threads={threads}: a number from 1 to 4096 is wanted, or None for all CPUs")
         directory = "" if cache_dir is True else None if cache_dir in (None, False) else os.fspath(cache_dir)
         if verify not in ("once", "always"):
             raise InputError(f"verify={verify!r}: 'once' or 'always' is wanted")

@@ -7,7 +7,7 @@ import numpy as np
 
 import _weft
 
-from weft import _engines, evaluations
+from weft import _engines, evaluations, formats
 from weft.errors import InputError, UnsupportedError
 
 _LETTERS = string.ascii_uppercase + string.ascii_lowercase
@@ -98,7 +98,10 @@ def _indices(indices):
     for index in indices:
         if index is not Ellipsis and (isinstance(index, bool) or not hasattr(index, "__index__")):
             raise InputError(f"einsum: an index is a number, or ..., not {index!r}")
-    return [index if index is Ellipsis else index.__index__() for index in indices]
+    indices = [index if index is Ellipsis else index.__index__() for index in indices]
+    if any(index is not Ellipsis and index < 0 for index in indices):
+        raise InputError(f"einsum: an index is not negative, as in {indices}")
+    return indices
 
 
 @functools.lru_cache(maxsize=4096)
@@ -154,4 +157,7 @@ def _format(subscripts, dtype, format, operands):
         if not arrow:
             result = "".join(letter for letter in set(before) - {","} if before.count(letter) == 1)
         return {"out": "d" * len(result) + ":" + scalar} if result else {"out": ":" + scalar}
-    return f"{format}:{scalar}"
+    made = formats.by_name(format, ["out"], dict(zip(_NAMES, operands)))
+    if "out" not in made:
+        return {**made, **_format(subscripts, dtype, None, operands)}
+    return {**made, "out": formats.with_scalar(made["out"], dtype)}

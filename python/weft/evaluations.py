@@ -163,7 +163,8 @@ class _Several:
     def __init__(self, names, made):
         self.names = names
         self._places = [made.index(name) for name in names]
-        self._type = collections.namedtuple("Results", names)
+        # Fields of a named tuple are no keywords, and do not begin with _: those are found by their place.
+        self._type = collections.namedtuple("Results", names, rename=True)
 
     def __call__(self, values):
         return self._type(*(values[place] for place in self._places))
@@ -189,7 +190,7 @@ def assigned(text):
     """
     if "=" not in text:
         return ["out"]
-    return re.findall(r"(?:^|[;\n])\s*([A-Za-z]\w*)\s*(?:\([^()]*\)|\[[^\[\]]*\])?\s*=", text)
+    return re.findall(r"(?:^|[;\n])\s*([A-Za-z_]\w*)\s*(?:\([^()]*\)|\[[^\[\]]*\])?\s*=", text)
 
 
 def _request(text, named, format, results, tree, schedule, calls):
@@ -199,6 +200,9 @@ def _request(text, named, format, results, tree, schedule, calls):
         unknown = [name for name in results if name not in names]
         if unknown:
             raise InputError(f"results={results!r}: nothing is assigned to {unknown[0]}; there are {', '.join(names)}")
+        twice = [name for name in results if results.count(name) > 1]
+        if twice:
+            raise InputError(f"results={results!r}: {twice[0]} stands there twice")
     # Values of what is borrowed may change between any two calls. Names that the text does not have are told of later.
     words = set(re.findall(r"\w+", text)) if "=" in text else named
     changing = [name for name, operand in named.items()

@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 
-from weft import _engines, tensors
+from weft import _engines, formats, tensors
 from weft.errors import InputError
 
 
@@ -33,8 +33,8 @@ def read(path, *, shape=None, format=None, dtype=None):
     if dtype not in (np.float64, np.float32):
         raise InputError(f"dtype={dtype}: f8 or f4 is wanted")
     shape = None if shape is None else tensors.checked_shape(shape)
-    if format is not None and dtype == np.float32 and not format.endswith(":f32"):
-        format += ":f32"
+    if format is not None:
+        format = formats.with_scalar(format, dtype)
     return _engines.current()._read(path, shape, format, 1 if dtype == np.float32 else 0, os.path.basename(path))
 
 

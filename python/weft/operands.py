@@ -90,12 +90,13 @@ def _array(name, array, cast="{}.astype(float)"):
 def _other_type(name, dtype, cast="{}.astype(float)"):
     """An error, not a cast that nobody asked for: it could take as much memory again, or lose digits."""
     native = dtype.newbyteorder("=") if dtype.kind in "biufc" else dtype
+    word = name if name.isidentifier() else "array"  # of "the tensor"
     if native.kind in "biu":
         told = f"{name} is of type {native}, of which weft computes nothing yet"
-        return UnsupportedError(f"{told}; write {name}={cast.format(name)}")
+        return UnsupportedError(f"{told}; write {word}={cast.format(word)}")
     if native.kind == "c" and native.itemsize <= 16:
         return UnsupportedError(f"{name} is of type {native}: complex numbers are not supported yet; "
-                                f"{name}={name}.real and {name}={name}.imag are")
+                                f"{word}={word}.real and {word}={word}.imag are")
     return TypeError(f"{name}: an array of type {dtype} is no tensor of numbers that weft has; f8 and f4 are")
 
 

@@ -12,7 +12,8 @@ from weft import _engines, results
 from weft.errors import InputError, UnsupportedError
 from weft.formats import with_scalar
 
-_LETTERS = string.ascii_lowercase
+_LETTERS = string.ascii_letters
+_EXACT = 1 << 53  # integers of f8 up to it have neighbours
 _SCALARS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
@@ -24,7 +25,16 @@ def checked_shape(shape):
         raise InputError(f"shape={shape!r}: extents are integers") from None
     if any(extent < 0 for extent in shape):
         raise InputError(f"shape={shape!r}: extents are not negative")
+    if any(extent >= 1 << 63 for extent in shape):
+        raise InputError(f"shape={shape!r}: extents are below 2**63")
     return shape
+
+
+def exact(number):
+    """A number as it is, or an error where f8 has another one."""
+    if isinstance(number, numbers.Integral) and abs(number) > _EXACT:
+        raise InputError(f"an integer beyond 2**53 would lose digits; write float(number)")
+    return number
 
 
 def tensor(obj, shape=None, *, format=None, fill=None, copy=False, trusted=False):
@@ -59,9 +69,15 @@ def tensor(obj, shape=None, *, format=None, fill=None, copy=False, trusted=False
         made = _of_coordinates(engine, obj[0], obj[1], shape)
     else:
         made = obj if isinstance(obj, Tensor) else engine._tensor("the tensor", obj, copy, trusted)
-        if shape is not None and checked_shape(shape) != made.shape:
-            made = made._with_extents(checked_shape(shape))
+        if shape is not None:
+            made = _with_shape(made, checked_shape(shape))
     return made if format is None or made.format == format else made.convert(format)
+
+
+def _with_shape(made, shape):
+    if len(shape) != made.ndim:
+        raise InputError(f"a shape of {len(shape)} extents for a tensor of {made.ndim} modes")
+    return made if shape == made.shape else made._with_extents(shape)
 
 
 def _packed(engine, values, shape, format, copy, trusted):
@@ -103,6 +119,8 @@ def _of_coordinates(engine, values, coordinates, shape):
     if len(shape) != len(coordinates):
         raise InputError(f"a shape of {len(shape)} extents for coordinates of {len(coordinates)} modes")
     if values.dtype.kind in "iu":
+        if values.size and (values.max() > _EXACT or values.min() < -_EXACT):
+            raise InputError(f"values of type {values.dtype} beyond 2**53 would lose digits; write values.astype(float)")
         values = values.astype(np.float64)
     from weft.operands import _array
 
@@ -135,6 +153,8 @@ def sparse(*shape, nnz, seed=0, dtype=np.float64, format=None):
 def _generated(kind, shape, rest, dtype):
     shape = checked_shape(shape[0] if len(shape) == 1 and hasattr(shape[0], "__iter__") else shape)
     letter = "d" if kind == "uniform" else "s"
+    if np.dtype(dtype) not in _SCALARS:
+        raise UnsupportedError(f"dtype={np.dtype(dtype)}: weft computes in f8 and f4 so far")
     scalar = "f32" if np.dtype(dtype) == np.float32 else "f64"
     spec = f"{kind}({'x'.join(map(str, shape))},{rest})"
     return _engines.current()._load(spec, f"{letter * len(shape)}:{scalar}")
@@ -262,11 +282,10 @@ class Tensor(_weft.Tensor):
         >>> coordinates.tolist(), values.tolist()
         ([[0, 1], [1, 0]], [6.0, 5.0])
         """
-        count = self._coo(drop_zeros, None, None)
-        coordinates = np.empty((self.ndim, count), np.uint64)
-        values = np.empty(count, self.dtype)
-        self._coo(drop_zeros, list(coordinates), values)
-        return coordinates.view(np.int64), values
+        room = self._coo(True, None, None) if drop_zeros else self.nnz  # layouts store padding beside entries
+        coordinates, values = np.empty((self.ndim, room), np.int64), np.empty(room, self.dtype)
+        count = self._coo(drop_zeros, list(coordinates.view(np.uint64)), values)
+        return (coordinates, values) if count == room else (coordinates[:, :count].copy(), values[:count].copy())
 
     def convert(self, format):
         """The same tensor in another format: ``"sss"``, ``"ds:1,0"``, ``"dd:f32"``.
@@ -374,12 +393,19 @@ class Tensor(_weft.Tensor):
         if len(key) > self.ndim:
             raise IndexError(f"{len(key)} indices for a tensor of {self.ndim} dimensions")
         key += (slice(None),) * (self.ndim - len(key))
+        for each in key:
+            if not isinstance(each, slice) and (isinstance(each, (bool, np.bool_)) or np.ndim(each) > 0 or not hasattr(each, "__index__")):
+                what = "an array" if np.ndim(each) > 0 else f"of type {type(each).__name__}"
+                raise TypeError(f"an index is an integer, a slice or ..., not {what}")
         if all(hasattr(each, "__index__") for each in key):
             value, _ = self._at(tuple(_coordinate(each, extent, mode) for mode, (each, extent) in enumerate(zip(key, self.shape))))
             return self.dtype.type(value)
         return self._slice(key)
 
     def _slice(self, key):
+        memory = self._dense()
+        if memory is not None:
+            return tensor(np.asarray(memory)[key], copy=True)
         self, key = self._narrowed(key)
         coordinates, values = self.to_coo()
         kept, shape, chosen = np.ones(len(values), bool), [], []
@@ -387,8 +413,6 @@ class Tensor(_weft.Tensor):
             if hasattr(each, "__index__"):
                 kept &= coordinates[mode] == _coordinate(each, extent, mode)
                 continue
-            if not isinstance(each, slice):
-                raise TypeError(f"an index is an integer, a slice or ..., not {type(each).__name__}")
             places = range(*each.indices(extent))
             shape.append(len(places))
             offsets = coordinates[mode] - places.start
@@ -444,9 +468,11 @@ class Tensor(_weft.Tensor):
         return _as_tensor(einsums.einsum(subscripts, *operands, format=_format_of_rows(subscripts, operands)))
 
     def _times(self, other):
-        if isinstance(other, numbers.Real) and not isinstance(other, bool):
+        if isinstance(other, numbers.Real) and not isinstance(other, bool) or np.ndim(other) == 0 and hasattr(other, "dtype"):
             letters = _LETTERS[:self.ndim]
-            return self._einsum(f"{letters},->{letters}", self, float(other))
+            if isinstance(other, numbers.Real):  # which has no precision of its own, as for numpy
+                other = np.asarray(exact(other), np.float64 if isinstance(other, np.float64) else self.dtype)
+            return self._einsum(f"{letters},->{letters}", self, other)
         if np.ndim(other) != self.ndim and getattr(other, "ndim", None) != self.ndim:
             return NotImplemented
         letters = _LETTERS[:self.ndim]
@@ -481,18 +507,24 @@ class Tensor(_weft.Tensor):
             return self._einsum(",".join([letters] * exponent) + "->" + letters, *[self] * exponent)
         raise UnsupportedError(f"** {exponent!r}: weft has powers from 1 to 8 so far")
 
-    def _reduce(self, axis, keepdims):
+    def _reduce(self, axis, keepdims, dtype, out):
         if keepdims:
             raise UnsupportedError("keepdims=True: extents of 1 are not made")
+        if dtype is not None or out is not None:
+            raise UnsupportedError("dtype= and out= of reductions: weft.einsum has them")
         axes = range(self.ndim) if axis is None else [axis] if hasattr(axis, "__index__") else axis
-        axes = {_coordinate(each, self.ndim, None) for each in axes}
+        given = [_coordinate(each, self.ndim, None) for each in axes]
+        axes = set(given)
+        if len(axes) < len(given):
+            raise InputError(f"axis={axis!r} names an axis twice")
         letters = _LETTERS[:self.ndim]
         return letters, "".join(letter for mode, letter in enumerate(letters) if mode not in axes), axes
 
-    def sum(self, axis=None, *, keepdims=False):
+    def sum(self, axis=None, dtype=None, out=None, *, keepdims=False):
         """Sums over axes, or all: a number of numpy, an array where the result is dense, else sparse as of `weft.einsum`.
 
-        axis: an integer, a tuple of such, or None for all. keepdims=True is an `UnsupportedError`.
+        axis: an integer, a tuple of such, or None for all. dtype, out: None, as ``numpy.sum(T)`` passes them; others, and
+        keepdims=True, are an `UnsupportedError`.
 
         >>> import weft
         >>> T = weft.tensor(([5.0, 6.0], ([0, 1], [1, 2])), shape=(2, 3))
@@ -501,10 +533,10 @@ class Tensor(_weft.Tensor):
         """
         from weft import einsums
 
-        letters, left, _ = self._reduce(axis, keepdims)
+        letters, left, _ = self._reduce(axis, keepdims, dtype, out)
         return einsums.einsum(f"{letters}->{left}", self)
 
-    def mean(self, axis=None, *, keepdims=False):
+    def mean(self, axis=None, dtype=None, out=None, *, keepdims=False):
         """Means over axes, entries that are not stored included; axis as of `sum`.
 
         >>> import weft
@@ -512,12 +544,15 @@ class Tensor(_weft.Tensor):
         >>> float(T.mean()), T.mean(axis=1).tolist()
         (1.8333333333333333, [1.6666666666666667, 2.0])
         """
-        _, _, axes = self._reduce(axis, keepdims)
+        _, _, axes = self._reduce(axis, keepdims, dtype, out)
         count = 1
         for mode in axes:
             count *= self.shape[mode]
         total = self.sum(axis)
-        return total / count if isinstance(total, (np.ndarray, np.generic, float)) else np.asarray(total) / count
+        if isinstance(total, Tensor):
+            coordinates, values = total.to_coo()
+            return tensor((values / values.dtype.type(count), coordinates), shape=total.shape).convert(total.format)
+        return total.dtype.type(float(total) / count) if isinstance(total, np.generic) else total / count
 
     def __bool__(self):
         if self.ndim == 0:
@@ -528,6 +563,9 @@ class Tensor(_weft.Tensor):
         if self.ndim == 0:
             return float(self._at(())[0])
         raise TypeError("only a tensor without dimensions is a number")
+
+    def __int__(self):
+        return int(float(self))
 
 
 def _format_of_rows(subscripts, operands):
