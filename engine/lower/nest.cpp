@@ -199,7 +199,7 @@ class NestReader {
       }
       made.like = scheduled.like;
       made.tells_presence = is_target && scheduled.role == TensorRole::intermediate && scheduled.format.order() == 0 &&
-                            (makes_entries(schedule_, tensor) || annihilated_tensors(schedule_, finite_)[tensor]);
+                            (entry_making_tensors(schedule_)[tensor] || annihilated_tensors(schedule_, finite_)[tensor]);
       add(tensor, std::move(made));
     } else if (nest_.storages[storages_.at(tensor)].storage.role != role) {
       return internal_error(

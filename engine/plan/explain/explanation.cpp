@@ -449,10 +449,11 @@ void append_not_finite(const Schedule& schedule, std::uint32_t tensor, const std
 
 std::string absence_reason(const Schedule& schedule, const std::vector<OperandFacts>& operands) {
   const auto annihilated = annihilated_tensors(schedule, finite_tensors(schedule, operands));
+  const std::vector<bool> makes_entries = entry_making_tensors(schedule);
   std::vector<std::string> spoiled, kept;
   bool looked_at = true;
   for (std::uint32_t tensor = 0; tensor < schedule.tensors.size(); ++tensor) {
-    if (!annihilated[tensor] || makes_entries(schedule, tensor)) continue;
+    if (!annihilated[tensor] || makes_entries[tensor]) continue;
     kept.push_back(schedule.tensors[tensor].name);
     append_not_finite(schedule, *annihilated[tensor], operands, spoiled, looked_at);
   }

@@ -50,8 +50,9 @@ Expected<void> check_forest(const Schedule& schedule, const Problem& problem);
 /// a dense one is provably accumulated everywhere.
 bool knows_its_entries(const Schedule& schedule, const Network& network, std::uint32_t tensor);
 
-/// Whether sums into the tensor make entries of compressed levels: its own, or of a tensor computed from it.
-bool makes_entries(const Schedule& schedule, std::uint32_t tensor);
+/// By position in Schedule::tensors: whether sums into the tensor make entries of compressed levels, its own or of a tensor computed
+/// from it.
+std::vector<bool> entry_making_tensors(const Schedule& schedule);
 
 /// Whether everything that flows into the tensor is finite.
 bool is_finite(Steps steps, std::uint32_t tensor, const std::vector<OperandFacts>& operands);

@@ -109,15 +109,19 @@ bool knows_its_entries(const Schedule& schedule, const Network& network, std::ui
   return block.modes == 0 || is_present(schedule, network, tensor);
 }
 
-bool makes_entries(const Schedule& schedule, std::uint32_t tensor) {
-  const ScheduledTensor& target = schedule.tensors[tensor];
-  if (leaves_nest(schedule, writer_of(schedule, tensor)) && !target.like && has_sparse_level(target.format)) return true;
-  // Readers of a result read all stored values, the zeros of dense levels too.
-  if (target.role == TensorRole::result) return false;
-  return std::any_of(schedule.statements.begin(), schedule.statements.end(), [&](const ScheduledStatement& reader) {
-    const bool reads = std::ranges::find(reader.factors, tensor, &ScheduledAccess::tensor) != reader.factors.end();
-    return reads && makes_entries(schedule, reader.target.tensor);
-  });
+std::vector<bool> entry_making_tensors(const Schedule& schedule) {
+  std::vector<bool> makes(schedule.tensors.size(), false);
+  for (std::size_t writer = schedule.statements.size(); writer-- > 0;) {  // readers stand behind
+    const ScheduledStatement& statement = schedule.statements[writer];
+    const ScheduledTensor& target = schedule.tensors[statement.target.tensor];
+    if (!target.like && has_sparse_level(target.format) && leaves_nest(schedule, writer)) makes[statement.target.tensor] = true;
+    if (!makes[statement.target.tensor]) continue;
+    for (const ScheduledAccess& factor : statement.factors) {
+      // Readers of a result read all stored values, the zeros of dense levels too.
+      if (schedule.tensors[factor.tensor].role == TensorRole::intermediate) makes[factor.tensor] = true;
+    }
+  }
+  return makes;
 }
 
 namespace {
@@ -125,7 +129,6 @@ namespace {
 Expected<void> check_entries(const Schedule& schedule, const Network& network, std::size_t number) {
   const ScheduledStatement& statement = schedule.statements[number];
   const ScheduledTensor& target = schedule.tensors[statement.target.tensor];
-  if (!makes_entries(schedule, statement.target.tensor)) return {};
   for (const ScheduledAccess& factor : statement.factors) {
     if (schedule.tensors[factor.tensor].role != TensorRole::intermediate) continue;
     if (knows_its_entries(schedule, network, factor.tensor)) continue;
@@ -193,8 +196,11 @@ Expected<void> check_presence(const Schedule& schedule, const Network& network,
   const std::vector<bool> finite = finite_tensors(schedule, operands);
   const bool all_finite = std::ranges::find(finite, false) == finite.end();
   const auto annihilated = annihilated_tensors(schedule, finite);
+  const std::vector<bool> makes_entries = entry_making_tensors(schedule);
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
-    if (auto done = check_entries(schedule, network, number); !done) return done;
+    if (makes_entries[schedule.statements[number].target.tensor]) {
+      if (auto done = check_entries(schedule, network, number); !done) return done;
+    }
     if (all_finite) continue;
     for (const ScheduledAccess& factor : schedule.statements[number].factors) {
       if (schedule.tensors[factor.tensor].role != TensorRole::intermediate) continue;

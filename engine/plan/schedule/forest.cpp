@@ -251,12 +251,13 @@ std::optional<std::size_t> stored_assignment(const ScheduledTensor& tensor, cons
 }
 
 Network scheduled_network(const Schedule& schedule, const Network& network) {
+  std::vector<bool> stored(network.assignments.size(), false);
+  for (const ScheduledTensor& tensor : schedule.tensors) {
+    if (const auto assignment = stored_assignment(tensor, network)) stored[*assignment] = true;
+  }
   std::vector<TensorId> dropped;
   for (std::size_t assignment = 0; assignment < network.assignments.size(); ++assignment) {
-    const bool stored = std::any_of(schedule.tensors.begin(), schedule.tensors.end(), [&](const ScheduledTensor& tensor) {
-      return stored_assignment(tensor, network) == assignment;
-    });
-    if (!stored) dropped.push_back(network.assignments[assignment].result.tensor);
+    if (!stored[assignment]) dropped.push_back(network.assignments[assignment].result.tensor);
   }
   return inlined(network, dropped);
 }

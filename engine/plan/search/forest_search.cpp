@@ -261,20 +261,23 @@ Plan ForestSearch::joined_plan(const ForestAttempt& made) const {
   plan.cost = cost(plan.schedule, Problem{network_, operands_, options_});
   plan.producer = Producer::baseline;
   plan.optimal = made.optimal;
+  std::vector<std::pair<double, std::size_t>> losses;  // with the runner-up of a part in its place, and that part
   for (std::size_t number = 0; number < made.parts.size(); ++number) {
     const Plan& part = made.parts[number];
     plan.candidates += part.candidates;
     plan.too_large += part.too_large;
     if (part.producer != Producer::baseline && plan.producer != Producer::solver) plan.producer = part.producer;
-    if (!part.runner_up) continue;
-    const Schedule other = schedule_with(made, number, *part.runner_up);
+    if (part.runner_up) losses.emplace_back(part.runner_up_cost->ns - part.cost.ns, number);
+  }
+  std::ranges::sort(losses);
+  for (const auto& [loss, number] : losses) {
+    Schedule other = schedule_with(made, number, *made.parts[number].runner_up);
     // The parts after it are planned for the layout that the chosen one gives its result.
     if (!check_forest(other, Problem{network_, operands_, options_})) continue;
-    Cost judged = cost(other, Problem{network_, operands_, options_});
-    if (plan.runner_up && plan.runner_up_cost->ns <= judged.ns) continue;
-    plan.runner_up = other;
-    plan.runner_up_cost = std::move(judged);
-    plan.why = part.why;
+    plan.runner_up_cost = cost(other, Problem{network_, operands_, options_});
+    plan.runner_up = std::move(other);
+    plan.why = made.parts[number].why;
+    break;
   }
   return plan;
 }
