@@ -132,6 +132,7 @@ Expected<Specialized> specialized(const Network& network, const Plan& plan, cons
                                   const Resources& resources) {
   Specialized made;
   made.facts.grade = grade == Specialization::automatic ? Specialization::profiled : grade;
+  made.facts.caches = caches_of(machine);
   made.facts.full.resize(plan.schedule.tensors.size());
   made.facts.fibers.resize(plan.schedule.tensors.size());
   made.facts.runs.resize(plan.schedule.tensors.size());

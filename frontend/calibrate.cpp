@@ -28,11 +28,10 @@ namespace {
 constexpr int rounds = 3;            // of timing and fitting everything: their differences are the spread
 constexpr int runs_of_a_kernel = 7;  // of a kernel in one round; the fastest counts
 
-// The caches that the system tells of; of the second so much as the constants that ship take of theirs.
+// The caches that the system tells of.
 void take_caches(Machine& machine) {
-  constexpr double shipped_second_cache = 1024.0 * 1024;
   const std::array<double, 3> sizes = cache_sizes();
-  const std::array<double, 3> shares = {1, machine.cache_bytes[1] / shipped_second_cache, 1};
+  constexpr std::array<double, 3> shares = {1, Machine::usable_second_cache, 1};
   for (std::size_t level = 0; level < sizes.size(); ++level) {
     if (sizes[level] > 0) machine.cache_bytes[level] = sizes[level] * shares[level];
   }

@@ -29,7 +29,7 @@ bool gathers(const Nest& nest, std::size_t number, const Network& network, const
     if (storage.storage.role != loop::Role::input || level + 1 != factor.indices.size() || storage.is_located(level)) return false;
     const LevelKind kind = storage.storage.levels[level].kind;
     if (is_dense(kind)) {
-      far = far || dense_bytes(factor, storage.storage.scalar, network) > l2_bytes;
+      far = far || dense_bytes(factor, storage.storage.scalar, network) > nest.caches.second;
       continue;
     }
     if (!is_compressed(kind) || ++drivers > 1) return false;

@@ -199,6 +199,7 @@ Expected<std::vector<LoweredNest>> lower(const Schedule& schedule, const Network
   for (Nest nest : joined) {
     mark_results(nest, joined, schedule, more);
     mark_places(nest, more.place_bits);
+    nest.caches = more.caches;
     LoweredNest lowered = specialized(with_workspace_widths(with_drains(nest), network), network, finite, more);
     lowered.program = loop::with_needed_finite_facts(std::move(lowered.program));
     add_adjacent_levels(lowered, more.adjacent);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/loop/program.h"
+#include "engine/lower/caches.h"
 #include "engine/plan/schedule/schedule.h"
 #include "runtime/tensor_facts.h"
 #include "weft/specialization.h"
@@ -55,6 +56,7 @@ struct LoweringFacts {
   /// elements need not lie side by side but along the last level: the other levels have strides.
   std::set<std::string> scaled = {};
   std::set<std::string> strided = {};
+  CacheBytes caches = {};
 };
 
 /// Nests in the order they run. `finite` tells per schedule tensor whether it is known to hold no NaN or Inf (becomes

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/loop/program.h"
+#include "engine/lower/caches.h"
 #include "engine/plan/schedule/schedule.h"
 #include "engine/plan/schedule/statements.h"
 
@@ -62,6 +63,7 @@ struct Nest {
   std::vector<NestStorage> storages;
   std::vector<NestStatement> statements;
   RootReduction root = RootReduction::serial;
+  CacheBytes caches = {};
   bool operator==(const Nest&) const = default;
 };
 

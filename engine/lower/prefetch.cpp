@@ -12,9 +12,8 @@ namespace {
 constexpr std::uint64_t mebibyte = 1 << 20;
 /// Rows that are written too: of 26 MB 0.68 of the time (transposed SpMM, 16 columns), of 1.6 to 3.7 MB up to 1.1 times.
 constexpr std::uint64_t written_bytes = 8 * mebibyte;
-constexpr std::uint64_t l3_bytes = 32 * mebibyte;  // rows are fetched further ahead when they come from memory
-/// What is gathered from less stays in the second cache beside the rest.
-constexpr std::uint64_t large_part = l2_bytes / 4;
+/// Of the second cache: what is gathered from less stays there beside the rest.
+constexpr std::uint64_t large_part = 4;
 /// Of 4 lines. A row of one line is there soon: kjv_trigram, rank 8, two factors of 816 KB: 0.56 ms, fetched ahead 0.66.
 constexpr std::uint64_t long_row_bytes = 256;
 
@@ -54,17 +53,17 @@ bool push_out(const Nest& nest, const Network& network) {
   std::uint64_t together = 0;
   std::size_t inputs = 0;
   for (const std::uint64_t bytes : of_storage) {
-    if (bytes <= large_part) continue;
-    together += std::min(bytes, l3_bytes);
+    if (bytes <= nest.caches.second / large_part) continue;
+    together += std::min(bytes, nest.caches.third);
     ++inputs;
   }
-  return together > (inputs > 1 ? l2_bytes / 2 : l2_bytes);
+  return together > (inputs > 1 ? nest.caches.second / 2 : nest.caches.second);
 }
 
 }  // namespace
 
 std::uint32_t prefetch_distance(const Nest& nest, const Network& network, const std::vector<LocatedLevel>& bound, bool root) {
-  const std::uint64_t far = push_out(nest, network) ? large_part : l2_bytes;
+  const std::uint64_t far = nest.caches.second / (push_out(nest, network) ? large_part : 1);
   std::uint64_t most = 0;
   bool gathers_rows = false;
   for (const LocatedLevel& each : bound) {
@@ -82,7 +81,7 @@ std::uint32_t prefetch_distance(const Nest& nest, const Network& network, const 
       gathers_rows = true;
   }
   if (most == 0) return gathers_rows ? 8 : 0;
-  return most <= l3_bytes ? 12 : 24;
+  return most <= nest.caches.third ? 12 : 24;
 }
 
 }  // namespace weft

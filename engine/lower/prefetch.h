@@ -9,9 +9,6 @@
 
 namespace weft {
 
-/// Of the second cache: elements found within it are there soon, and those beyond it are asked for ahead, or several at a time.
-inline constexpr std::uint64_t l2_bytes = std::uint64_t{1} << 20;
-
 /// Of a dense tensor with the modes of an access; 2^64 - 1: more than fits into 64 bits.
 std::uint64_t dense_bytes(const NestAccess& access, Scalar scalar, const Network& network);
 

@@ -13,7 +13,8 @@ namespace weft {
 
 struct Machine {
   // Caches by capacity, and what lies behind them. Pages of a block collide in the second, of 1 MiB, before it is full.
-  std::array<double, 3> cache_bytes = {32.0 * 1024, 832.0 * 1024, 32.0 * 1024 * 1024};
+  static constexpr double usable_second_cache = 0.8125;
+  std::array<double, 3> cache_bytes = {32.0 * 1024, usable_second_cache * 1024 * 1024, 32.0 * 1024 * 1024};
   // Reading whole lines one after the other, bytes per nanosecond, from L1, L2, L3 and memory. Gathered rows of 256
   // bytes reached 118, 92, 80, 52 and 20 as the table grew from 0.5 to 128 MiB.
   std::array<double, 4> stream = {260, 194, 70, 18};

@@ -316,6 +316,25 @@ TEST_CASE("long rows gathered from two factors by turns are prefetched where bot
   CHECK(prefetching(4000, 4000, 16).find("@prefetch") == std::string::npos);   // 500 KiB each, short rows
 }
 
+TEST_CASE("what is fetched ahead goes by the caches of the machine") {
+  auto prefetching = [](CacheBytes caches, std::uint64_t others, std::uint64_t rows) {
+    Case given = mttkrp();
+    given.caches = caches;
+    given.extents['j'] = others;
+    given.extents['k'] = rows;
+    return programs(given);
+  };
+  const CacheBytes little{512 << 10, 4 << 20}, large{2 << 20, 256 << 20};
+  CHECK(prefetching(little, 3, 2048).find("@prefetch") == std::string::npos);  // 512 KiB
+  CHECK(prefetching(little, 3, 2049).find("@prefetch(12)") != std::string::npos);
+  CHECK(prefetching(little, 3, 16385).find("@prefetch(24)") != std::string::npos);
+  CHECK(prefetching(large, 3, 8192).find("@prefetch") == std::string::npos);
+  CHECK(prefetching(large, 3, 131073).find("@prefetch(12)") != std::string::npos);
+  CHECK(prefetching(large, 2000, 2000).find("@prefetch") == std::string::npos);  // 500 KiB each
+  CHECK(prefetching({}, 2000, 2000).find("@prefetch(12)") != std::string::npos);
+  CHECK(caches_of(Machine()) == CacheBytes());
+}
+
 TEST_CASE("what a vector loop sums into an entry at the positions of an operand is summed in registers") {
   Case given;
   given.extents = {{'i', 3}, {'j', 4}, {'r', 16}};

@@ -81,7 +81,9 @@ Expected<Schedule> schedule_of(const Case& given) {
 Expected<std::vector<LoweredNest>> lowered(const Case& given) {
   const auto schedule = schedule_of(given);
   if (!schedule) return std::unexpected(schedule.error());
-  return lower(*schedule, network_of(given), std::vector<bool>(schedule->tensors.size(), true));
+  LoweringFacts more;
+  more.caches = given.caches;
+  return lower(*schedule, network_of(given), std::vector<bool>(schedule->tensors.size(), true), more);
 }
 
 std::string programs(const Case& given) {

@@ -18,6 +18,7 @@ struct Case {
   std::vector<std::string> factors;
   std::string schedule;  ///< without the lines "schedule" and "tree"
   double coefficient = 1;
+  CacheBytes caches = {};
 };
 
 Network network_of(const Case& given);
