@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "engine/specialize.h"
+#include "runtime/level_traits.h"
 #include "runtime/tensor_facts.h"
 #include "runtime/widths.h"
 #include "weft/statistics.h"
@@ -61,7 +64,35 @@ std::optional<std::string> broken_fact(const LoweredNest& nest, const Network& n
   return std::nullopt;
 }
 
+std::size_t occurrences(const Network& network, TensorId tensor) {
+  std::size_t count = 0;
+  for (const Assignment& assignment : network.assignments)
+    for (const Term& term : assignment.terms)
+      count += static_cast<std::size_t>(std::ranges::count(term.factors, tensor, &TensorAccess::tensor));
+  return count;
+}
+
+bool lists_entries(const Format& format) { return !format.layout && !format.levels.empty() && is_sparse(format.levels.back().kind); }
+
 }  // namespace
+
+std::optional<std::string> other_entries(const Network& network, const std::map<std::string, Format>& made_for,
+                                         const std::map<std::string, Tensor>& operands, const Threads& threads,
+                                         const std::set<std::string>& assume_finite) {
+  for (TensorId tensor = 0; tensor < network.tensors.size(); ++tensor) {
+    const std::string& name = network.tensors[tensor].name;
+    const auto planned = made_for.find(name);
+    const auto given = operands.find(name);
+    if (planned == made_for.end() || given == operands.end() || given->second.format() == planned->second) continue;
+    if (lists_entries(given->second.format()) && lists_entries(planned->second)) continue;
+    for (const auto& [other, values] : operands) {
+      if ((other == name && occurrences(network, tensor) < 2) || assume_finite.contains(other) || finite_values(values, threads)) continue;
+      return fmt::format("operand {} holds NaN or Inf beside {}, whose entries in the format of the kernel may be others than it has", other,
+                         name);
+    }
+  }
+  return std::nullopt;
+}
 
 std::optional<std::string> other_widths(const LoweredNest& nest, const Schedule& schedule, const std::vector<Tensor>& tensors,
                                         bool operands_only) {
@@ -103,8 +134,8 @@ Expected<OtherExtents> other_extents(const Network& network, const std::map<std:
 }
 
 std::optional<std::string> broken_assumption(const std::vector<CompiledNest>& nests, const Network& network, const Schedule& schedule,
-                                             const std::vector<bool>& finite, const std::vector<Tensor>& tensors,
-                                             const Threads& threads, const Replaced& replaced,
+                                             const std::vector<bool>& finite, const std::vector<bool>& other_entries,
+                                             const std::vector<Tensor>& tensors, const Threads& threads, const Replaced& replaced,
                                              const std::set<std::string>& assume_finite) {
   for (const CompiledNest& nest : nests) {
     if (replaced.any_pattern) {
@@ -112,11 +143,22 @@ std::optional<std::string> broken_assumption(const std::vector<CompiledNest>& ne
     }
     if (auto broken = broken_fact(nest.nest, network, schedule, tensors, threads, replaced)) return broken;
   }
+  const auto is_finite = [&](std::size_t number) {
+    return assume_finite.contains(network.tensors[schedule.tensors[number].tensor].name) || finite_values(tensors[number], threads);
+  };
   for (std::size_t number = 0; number < tensors.size(); ++number) {
-    if (!finite[number] || !replaced.values[number]) continue;
-    const std::string& name = network.tensors[schedule.tensors[number].tensor].name;
-    if (assume_finite.contains(name) || finite_values(tensors[number], threads)) continue;
+    if (!finite[number] || !replaced.values[number] || is_finite(number)) continue;
     return fmt::format("operand {} holds NaN or Inf, the kernel was made for finite values", schedule.tensors[number].name);
+  }
+  for (std::size_t number = 0; number < tensors.size(); ++number) {
+    if (!other_entries[number]) continue;
+    for (std::size_t other = 0; other < tensors.size(); ++other) {
+      const bool itself = schedule.tensors[other].tensor == schedule.tensors[number].tensor;
+      if (itself && occurrences(network, schedule.tensors[number].tensor) < 2) continue;
+      if (schedule.tensors[other].role != TensorRole::operand || is_finite(other)) continue;
+      return fmt::format("operand {} holds NaN or Inf beside {}, whose entries in the format of the kernel are others than it has",
+                         schedule.tensors[other].name, schedule.tensors[number].name);
+    }
   }
   return std::nullopt;
 }

@@ -355,6 +355,8 @@ Expected<Replaced> BoundNetwork::State::take_operands(const std::map<std::string
     const bool same = now == arrays[number] && now.values != 0;
     const void* const places_before = places[number].numbers.data();
     if (auto done = lay_out(number, tensor, same, from); !done) return std::unexpected(done.error());
+    const std::optional<Format>& planned = kernel->made_for[number];
+    other_entries[number] = planned && *planned != tensor.format() && tensors[number].nnz() != tensor.nnz();
     const BoundArrays read = arrays_of(tensors[number]);
     replaced.patterns[number] = read.pattern != laid[number].pattern || read.pattern == 0;
     replaced.values[number] = !same || replaced.patterns[number] || read.values != laid[number].values ||
@@ -417,8 +419,8 @@ Expected<bool> BoundNetwork::rebind_levels(const std::map<std::string, Tensor>& 
   if (replaced.any_values) state.convert_ms += milliseconds_since(start);
   if (replaced.any_pattern) state.note_patterns();
   if (!replaced.any_pattern && !replaced.any_values) return true;
-  if (broken_assumption(state.kernel->nests, state.kernel->network, state.kernel->plan.schedule, state.kernel->finite, state.tensors,
-                        state.resources.threads, replaced, host.assume_finite) ||
+  if (broken_assumption(state.kernel->nests, state.kernel->network, state.kernel->plan.schedule, state.kernel->finite, state.other_entries,
+                        state.tensors, state.resources.threads, replaced, host.assume_finite) ||
       other_places(state.kernel->place_bits, state.kernel->plan.schedule, state.places))
     return false;
   for (std::size_t number = 0; number < state.nests.size(); ++number) {
@@ -461,6 +463,7 @@ Expected<BoundNetwork> CompiledNetwork::bind_levels(const std::map<std::string, 
   state->arrays.resize(schedule.tensors.size());
   state->laid.resize(schedule.tensors.size());
   state->places.resize(schedule.tensors.size());
+  state->other_entries.resize(schedule.tensors.size());
   state->asked.resize(schedule.tensors.size());
   state->scaled.resize(schedule.tensors.size());
   auto replaced = state->take_operands(operands, host);
@@ -476,8 +479,8 @@ Expected<BoundNetwork> CompiledNetwork::bind_levels(const std::map<std::string, 
   if (auto written = state->take_outputs(host, *replaced); !written) return std::unexpected(written.error());
   state->convert_ms = milliseconds_since(start);
   state->note_patterns();
-  auto broken = broken_assumption(state_->nests, state_->network, schedule, state_->finite, state->tensors, resources.threads, *replaced,
-                                  host.assume_finite);
+  auto broken = broken_assumption(state_->nests, state_->network, schedule, state_->finite, state->other_entries, state->tensors,
+                                  resources.threads, *replaced, host.assume_finite);
   if (!broken) broken = other_places(state_->place_bits, schedule, state->places);
   if (broken) {
     const auto general = state_->generalise(state_->given, operands, *broken);

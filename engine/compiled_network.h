@@ -108,7 +108,9 @@ class CompiledNetwork {
 
   /// The same code, which takes operands, and hands over results, as a network with layouts has them: this one is compiled
   /// for its levels (network/exposure.h).
-  CompiledNetwork over(std::shared_ptr<const Exposure> exposure, PlainKernel plain) const;
+  CompiledNetwork over(std::shared_ptr<const Exposure> exposure, PlainKernel plain, std::map<std::string, Format> formats) const;
+  /// The same code over operands that are stored in layouts first, all of whose places are entries, whatever the code reads.
+  CompiledNetwork with_pinned_layouts(std::map<std::string, Format> layouts) const;
   /// What it is compiled over; null: the tensors as they are.
   const Exposure* exposure() const;
 
@@ -119,6 +121,8 @@ class CompiledNetwork {
   struct State;
   explicit CompiledNetwork(std::shared_ptr<const State> state) : state_(std::move(state)) {}
   /// Binds the tensors of `network()` itself.
+  Expected<BoundNetwork> bind_given(const std::map<std::string, Tensor>& operands, const Resources& resources, bool deterministic,
+                                    const HostMemory& host) const;
   Expected<BoundNetwork> bind_levels(const std::map<std::string, Tensor>& operands, const Resources& resources, bool deterministic,
                                      const HostMemory& host) const;
   const State& state() const { return *state_; }
@@ -183,6 +187,7 @@ class BoundNetwork {
   friend class CompiledNetwork;
   struct State;
   std::shared_ptr<const ComputedPattern> computed_pattern(const std::string& result) const;
+  Expected<bool> rebind_given(const std::map<std::string, Tensor>& operands, const HostMemory& host);
   Expected<bool> rebind_levels(const std::map<std::string, Tensor>& operands, const HostMemory& host);
   Expected<std::map<std::string, Tensor>> level_results();
   explicit BoundNetwork(std::unique_ptr<State> state);

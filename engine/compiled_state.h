@@ -34,11 +34,14 @@ struct CompiledNetwork::State {
   /// By position in Schedule::tensors: operands whose values have to be finite, because a fact of a nest says so, or what one nest
   /// stores for the next is read as if nothing could tell absent from zero. Without those that the host vouches for.
   std::vector<bool> finite;
+  std::vector<std::optional<Format>> made_for;  ///< likewise: the formats of operands that are not pinned, as they were planned for
   std::vector<std::uint8_t> place_bits;  ///< likewise: of operands whose values are read through places; 0: in order
   /// The kernel for a network of perhaps other extents and tensors of which something does not hold, and what does not.
   std::function<Expected<CompiledNetwork>(const Network&, const std::map<std::string, Tensor>&, const std::string&)> generalise;
   std::shared_ptr<const Exposure> exposure = nullptr;  ///< of operands and results; null: they are as the network has them
   PlainKernel plain = {};                              ///< where there is one
+  std::map<std::string, Format> given_for = {};        ///< likewise: formats of operands, without pinned ones, that it was made for
+  std::map<std::string, Format> pinned_layouts = {};   ///< of operands
   std::shared_ptr<ProofBook> book = nullptr;           ///< of the pipeline
 };
 
@@ -130,6 +133,9 @@ struct alignas(spread_bytes) BoundNetwork::State {
   bool whole = true;                ///< false: let go of layouts
   std::vector<BoundArrays> laid;    ///< likewise: of operands as the kernel reads them
   std::vector<BoundPlaces> places;  ///< likewise
+  /// Likewise: operands in another format than was planned for, of which the kernel reads a copy with more entries (an absent one is a
+  /// stored zero in dense levels) or with fewer.
+  std::vector<bool> other_entries;
   /// By position, without values: operands as they were given that lend results their positions, where the kernel reads a copy with the
   /// same entries in the same order.
   std::map<std::uint32_t, Tensor> lenders;
@@ -147,6 +153,7 @@ struct alignas(spread_bytes) BoundNetwork::State {
   bool handed_over = false;                        ///< that is done for the last run
   std::vector<Scaling> asked;   ///< by position in Schedule::tensors: of results in memory of the host
   std::vector<Scaling> scaled;  ///< likewise: as far as kernels do it, who add to what is there, times beta
+  std::shared_ptr<const CompiledNetwork::State> pinned_by;    ///< the kernel that was bound, if operands are stored in pinned layouts first
   std::shared_ptr<const CompiledNetwork::State> over_levels;  ///< the kernel that was bound, if it has an exposure
   ExposedOperands exposed_operands;                           ///< as it reads them
   std::map<std::string, Format> given_formats;                ///< of the operands it was bound to

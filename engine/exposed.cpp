@@ -442,6 +442,21 @@ Format format_handed_over(const Exposure& exposure, const Schedule& schedule, co
   return exposed.parts.empty() ? computed : plain_modes(exposed.parts, computed, modes);
 }
 
+namespace {
+
+/// A tensor of dense fibers in levels that list all of their elements, which are entries: converted to blocks, zeros would be left out.
+Expected<Tensor> listing_zeros(const Tensor& tensor, const Resources& resources, const std::string& name) {
+  auto listed = entries(tensor, false, resources);
+  if (!listed) return std::unexpected(listed.error());
+  return build(std::move(*listed), sparse_format(tensor.order(), tensor.format().scalar), resources, name);
+}
+
+bool has_dense_fibers(const Format& format) {
+  return !format.layout && !format.all_dense() && !format.levels.empty() && is_dense(format.levels.back().kind);
+}
+
+}  // namespace
+
 Expected<ReadOperand> read_operand(const Exposure& exposure, TensorId operand, const Tensor& given, bool changes,
                                    const Resources& resources, const Tensor& spare) {
   const ExposedTensor& exposed = exposure.tensors[operand];
@@ -463,7 +478,13 @@ Expected<ReadOperand> read_operand(const Exposure& exposure, TensorId operand, c
   }
   // Widths of positions and coordinates are those that the data need.
   const bool same = given.format().text() == wanted.text();
-  auto stored = same ? Expected<LaidOut>(LaidOut{given, LayoutOrigin::given}) : laid_out(given, wanted, changes, resources, name);
+  Tensor source = given;
+  if (!same && has_dense_fibers(given.format()) && !has_dense_fibers(wanted)) {
+    auto listed = listing_zeros(given, resources, name);
+    if (!listed) return std::unexpected(listed.error());
+    source = std::move(*listed);
+  }
+  auto stored = same ? Expected<LaidOut>(LaidOut{given, LayoutOrigin::given}) : laid_out(source, wanted, changes, resources, name);
   if (!stored) return std::unexpected(stored.error());
   if (exposed.parts.empty()) return ReadOperand{stored->tensor, stored->tensor, same, stored->origin};
   auto levels = exposed.placed ? placed_levels(stored->tensor, exposed.parts.back().mode, resources, name)

@@ -11,6 +11,7 @@
 #include "engine/trace.h"
 #include "runtime/convert.h"
 #include "runtime/layouts.h"
+#include "runtime/level_traits.h"
 #include "runtime/tensor_facts.h"
 
 namespace weft {
@@ -20,7 +21,8 @@ Fallback::Fallback(Pipeline pipeline, const Network& network, const Plan& plan, 
     : pipeline_(std::move(pipeline)), plan_(plan), count_(count), made_for_(made_for) {
   made_for_.tensors = nullptr;  // nothing is baked in, and they may be gone by then
   for (const OperandFacts& operand : operands) {
-    if (operand.pinned) pinned_[network.tensors[operand.tensor].name] = true;
+    const std::string& name = network.tensors[operand.tensor].name;
+    if (operand.pinned && !made_for.given.contains(name)) pinned_[name] = true;
   }
 }
 
@@ -33,8 +35,11 @@ Expected<std::map<std::string, Tensor>> Fallback::in_known_layouts(const Network
     Tensor& tensor = stored.at(name);
     // Plans speak of modes: levels of blocks or diagonals are none.
     if (!pinned_.contains(name) && !tensor.format().layout) continue;
-    if (tensor.format().text() == scheduled.format.text()) continue;
-    auto layout = laid_out(tensor, scheduled.format, false, pipeline_.options().resources, scheduled.name);
+    // A dense copy would have entries that a layout has no places for.
+    const bool keeps_entries = pinned_.contains(name) || !is_dense(scheduled.format.levels.back().kind);
+    const Format format = keeps_entries ? scheduled.format : sparse_format(tensor.order(), tensor.format().scalar);
+    if (tensor.format().text() == format.text()) continue;
+    auto layout = laid_out(tensor, format, false, pipeline_.options().resources, scheduled.name);
     if (!layout) return std::unexpected(layout.error());
     tensor = std::move(layout->tensor);
   }
@@ -73,7 +78,10 @@ Expected<CompiledNetwork> Fallback::operator()(const Network& network, const std
                               command_line(network, pipeline_.facts(network, *stored, {}), plan_.schedule, options), why));
   }
   std::vector<OperandFacts> known = vouched_for(pipeline_.facts(network, *stored, pinned_), network, made_for_.assume_finite);
-  const CompileFor wanted = generic();
+  CompileFor wanted = generic();
+  for (const auto& [name, tensor] : tensors) {
+    if (!pinned_.contains(name)) wanted.given.emplace(name, tensor.format());
+  }
   const auto given = [&] { return plan_given(plan_.schedule, Problem{network, known, wanted.planned}); };
   if (const auto same = plan_by_need(known, network, wanted.planned.machine, given)) {
     auto compiled = pipeline_.compile(network, *same, known, count_, wanted);
@@ -144,7 +152,9 @@ Expected<CompiledNetwork> PlainFallback::operator()(const std::map<std::string, 
   }
   auto compiled = pipeline_.compile(*network, *plan, known, count_, wanted);
   if (!compiled || !exposure) return compiled;
-  return compiled->over(std::make_shared<const Exposure>(*exposure), *this);
+  std::map<std::string, Format> formats;
+  for (const auto& [name, tensor] : operands) formats.emplace(name, tensor.format());
+  return compiled->over(std::make_shared<const Exposure>(*exposure), *this, std::move(formats));
 }
 
 }  // namespace weft

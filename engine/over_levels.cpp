@@ -3,21 +3,61 @@
 
 #include <algorithm>
 
+#include "engine/assumptions.h"
 #include "engine/compiled_state.h"
 #include "runtime/elapsed.h"
 
 namespace weft {
 
-CompiledNetwork CompiledNetwork::over(std::shared_ptr<const Exposure> exposure, PlainKernel plain) const {
+CompiledNetwork CompiledNetwork::over(std::shared_ptr<const Exposure> exposure, PlainKernel plain,
+                                      std::map<std::string, Format> formats) const {
   auto state = std::make_shared<State>(*state_);
   state->exposure = std::move(exposure);
   state->plain = std::move(plain);
+  state->given_for = std::move(formats);
+  return CompiledNetwork(std::move(state));
+}
+
+CompiledNetwork CompiledNetwork::with_pinned_layouts(std::map<std::string, Format> layouts) const {
+  if (layouts.empty()) return *this;
+  auto state = std::make_shared<State>(*state_);
+  state->pinned_layouts = std::move(layouts);
   return CompiledNetwork(std::move(state));
 }
 
 const Exposure* CompiledNetwork::exposure() const { return state_->exposure.get(); }
 
 namespace {
+
+Expected<std::map<std::string, Tensor>> in_layouts(std::map<std::string, Tensor> operands, const std::map<std::string, Format>& layouts,
+                                                   const HostMemory& host, const Resources& resources) {
+  for (const auto& [name, layout] : layouts) {
+    const auto given = operands.find(name);
+    if (given == operands.end() || given->second.extents().size() != layout.modes()) continue;
+    Format format = layout;
+    format.scalar = given->second.format().scalar;
+    auto stored = laid_out(given->second, format, host.changing.contains(name), resources, name);
+    if (!stored) return std::unexpected(stored.error());
+    given->second = std::move(stored->tensor);
+  }
+  return operands;
+}
+
+/// Layouts of operands, which may be let go of while the operands live, are held.
+HostMemory with_handles(HostMemory host) {
+  host.lent = false;
+  return host;
+}
+
+/// Results at the positions of operands have those of the layouts, which are not the host's, but the formats that these come in.
+void tell_given(const std::map<std::string, Tensor>& given, const std::map<std::string, Tensor>& stored,
+                std::map<std::string, std::string>& patterns, std::map<std::string, Format>& formats) {
+  for (const auto& [name, tensor] : given) {
+    if (tensor.format() == stored.at(name).format()) continue;
+    std::erase_if(patterns, [&](const auto& one) { return one.second == name; });
+    if (const auto known = formats.find(name); known != formats.end()) known->second = tensor.format();
+  }
+}
 
 /// Takes the memory for results that are not computed as they are handed over out of the host's.
 Expected<std::map<std::string, HostOutput>> taken_outputs(const Exposure& exposure, HostMemory& host) {
@@ -51,11 +91,28 @@ Expected<void> write_once(const Tensor& result, HostOutput& output, bool written
 
 Expected<BoundNetwork> CompiledNetwork::bind(const std::map<std::string, Tensor>& operands, const Resources& resources,
                                              bool deterministic, const HostMemory& host) const {
+  if (state_->pinned_layouts.empty()) return bind_given(operands, resources, deterministic, host);
+  const auto stored = in_layouts(operands, state_->pinned_layouts, host, resources);
+  if (!stored) return std::unexpected(stored.error());
+  auto bound = bind_given(*stored, resources, deterministic, with_handles(host));
+  if (!bound) return bound;
+  BoundNetwork::State& state = *bound->state_;
+  state.pinned_by = state_;
+  tell_given(operands, *stored, state.patterns, state.given_formats);
+  const bool takes_again = !host.changing.empty() && !host.lent;
+  state.operands = takes_again ? operands : std::map<std::string, Tensor>();
+  state.host = takes_again ? host : HostMemory();
+  return bound;
+}
+
+Expected<BoundNetwork> CompiledNetwork::bind_given(const std::map<std::string, Tensor>& operands, const Resources& resources,
+                                                   bool deterministic, const HostMemory& host) const {
   if (!state_->exposure) return bind_levels(operands, resources, deterministic, host);
   const auto start = Clock::now();
   ExposedOperands exposed_operands;
-  const auto other = exposed_operands.take(*state_->exposure, operands, host, resources);
+  auto other = exposed_operands.take(*state_->exposure, operands, host, resources);
   if (!other) return std::unexpected(other.error());
+  if (!*other) *other = other_entries(state_->exposure->given, state_->given_for, operands, resources.threads, host.assume_finite);
   if (*other) {
     const auto plain = state_->plain(operands, **other);
     if (!plain) return std::unexpected(plain.error());
@@ -82,12 +139,24 @@ Expected<BoundNetwork> CompiledNetwork::bind(const std::map<std::string, Tensor>
 }
 
 Expected<bool> BoundNetwork::rebind(const std::map<std::string, Tensor>& operands, const HostMemory& host) {
+  const State& state = *state_;
+  if (!state.pinned_by) return rebind_given(operands, host);
+  const auto stored = in_layouts(operands, state.pinned_by->pinned_layouts, host, state.resources);
+  if (!stored) return std::unexpected(stored.error());
+  auto bound = rebind_given(*stored, with_handles(host));
+  tell_given(operands, *stored, state_->patterns, state_->given_formats);
+  return bound;
+}
+
+Expected<bool> BoundNetwork::rebind_given(const std::map<std::string, Tensor>& operands, const HostMemory& host) {
   State& state = *state_;
   if (!state.over_levels) return rebind_levels(operands, host);
   const auto start = Clock::now();
   const auto other = state.exposed_operands.take(*state.over_levels->exposure, operands, host, state.resources);
   if (!other) return std::unexpected(other.error());
-  if (*other) return false;
+  if (*other || other_entries(state.over_levels->exposure->given, state.over_levels->given_for, operands, state.resources.threads,
+                              host.assume_finite))
+    return false;
   HostMemory left = host;
   auto outputs = taken_outputs(*state.over_levels->exposure, left);
   if (!outputs) return std::unexpected(outputs.error());

@@ -72,6 +72,22 @@ std::vector<bool> looked_through(const Network& network, const Schedule& schedul
   return looked;
 }
 
+/// By position in Schedule::tensors: formats that a plan was made for, where no user asked for the one that the kernel reads.
+std::vector<std::optional<Format>> planned_formats(const Network& network, const Schedule& schedule,
+                                                   const std::vector<OperandFacts>& operands,
+                                                   const std::map<std::string, Format>& given) {
+  std::vector<std::optional<Format>> formats(schedule.tensors.size());
+  for (std::size_t number = 0; number < formats.size(); ++number) {
+    const ScheduledTensor& scheduled = schedule.tensors[number];
+    const auto known = std::ranges::find(operands, scheduled.tensor, &OperandFacts::tensor);
+    if (scheduled.role != TensorRole::operand || known == operands.end()) continue;
+    const auto as_given = given.find(network.tensors[scheduled.tensor].name);
+    if (as_given != given.end()) formats[number] = as_given->second;
+    else if (!known->pinned) formats[number] = known->format;
+  }
+  return formats;
+}
+
 /// By position in Schedule::tensors: width of the places that values of operands are read through; 0: they are read in order.
 std::vector<std::uint8_t> place_bits(const std::vector<CompiledNest>& nests, const Schedule& schedule) {
   std::vector<std::uint8_t> bits(schedule.tensors.size());
@@ -312,6 +328,7 @@ Expected<CompiledNetwork> Pipeline::compile(const Network& network, const Plan& 
   if (!lowered) return std::unexpected(lowered.error());
   if (auto given = check_given(plan, lowered->nests); !given) return std::unexpected(given.error());
   kernel->finite = looked_through(network, plan.schedule, lowered->finite, wanted.assume_finite);
+  kernel->made_for = planned_formats(network, plan.schedule, operands, wanted.given);
   kernel->phases.lower = milliseconds_since(start);
   const std::string command = options().trace ? command_line(network, operands, plan.schedule, options()) : std::string();
   auto nests = coded(std::move(lowered->nests), kernel->code, command, state_->kernels, options(), wanted.cancelled_by, kernel->phases);
@@ -355,6 +372,7 @@ Expected<CompiledNetwork> Pipeline::restored(const Network& network, const Plan&
   auto kernel = begun(network, plan);
   kernel->grade = saved.grade;
   kernel->finite = saved.finite;
+  kernel->made_for = planned_formats(network, plan.schedule, operands, made_for.given);
   if (saved.schedule != print(plan.schedule, kernel->network) || saved.finite.size() != plan.schedule.tensors.size())
     return damaged("its plan is another one");
   state_->by_grade[static_cast<std::size_t>(saved.grade)].add();

@@ -36,6 +36,9 @@ struct CompileFor {
   /// Looked at before each nest is compiled; LLVM itself cannot be stopped.
   std::vector<Cancellation> cancelled_by = {};
   CodeFrom from = CodeFrom::anywhere;
+  /// Formats that operands are taken to come in, by name, whatever the plan knows of them: it knows copies in plain levels, and layouts
+  /// that were chosen for their price, by no user.
+  std::map<std::string, Format> given = {};
   std::set<std::string> assume_finite = {};  ///< operands whose values are taken to be finite without a look
   /// Results that runs may scale, and that they may write into memory with strides (LoweringFacts).
   std::set<std::string> scaled = {};

@@ -460,7 +460,7 @@ Expected<void> BoundNetwork::run() {
     if (!taken) return std::unexpected(taken.error());
     if (!*taken) {
       CompiledNetwork kernel;
-      kernel.state_ = state_->over_levels ? state_->over_levels : state_->kernel;
+      kernel.state_ = state_->pinned_by ? state_->pinned_by : state_->over_levels ? state_->over_levels : state_->kernel;
       auto bound = kernel.bind(state_->operands, state_->resources, state_->deterministic, state_->host);
       if (!bound) return std::unexpected(bound.error());
       bound->state_->timed = state_->timed;

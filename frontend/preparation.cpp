@@ -93,6 +93,12 @@ class Preparation {
         saved_(saved),
         reading_(std::move(reading)) {}
 
+  /// Formats of operands that the options have and `asked` has not were chosen for their price.
+  void choose(const EvaluateOptions& asked) {
+    for (const auto& [name, format] : options_.formats)
+      if (!asked.formats.contains(name)) chosen_.insert(name);
+  }
+
   /// Up to the plan, and what it tells.
   Expected<void> plan(const RequestText& text, const std::vector<std::string>& names) {
     report().expression = text.text();
@@ -592,6 +598,30 @@ class Preparation {
     return format_handed_over(*prepared_.exposure, prepared_.plan.schedule, scheduled, computed, given);
   }
 
+  std::map<std::string, Format> pinned_layouts() const {
+    std::map<std::string, Format> layouts;
+    for (const auto& [name, format] : options_.formats)
+      if (format.layout && operands_.contains(name) && !chosen_.contains(name)) layouts.emplace(name, format);
+    return layouts;
+  }
+
+  /// Of operands whose layouts no user asked for: later values decide anew whether their places matter.
+  std::map<std::string, Format> chosen_formats() const {
+    std::map<std::string, Format> formats;
+    for (const std::string& name : chosen_) formats.emplace(name, options_.formats.at(name));
+    return formats;
+  }
+
+  /// Results stay in the formats that were chosen for them, whatever kernel computes them later.
+  PlanOptions with_chosen_formats(PlanOptions options) const {
+    for (const ScheduledTensor& scheduled : prepared_.plan.schedule.tensors) {
+      if (scheduled.role != TensorRole::result || scheduled.like || options.result_patterns.contains(scheduled.name)) continue;
+      const Format format = format_of_result(scheduled);
+      if (format.modes() > 0) options.result_formats.try_emplace(scheduled.name, format);
+    }
+    return options;
+  }
+
   /// What is known of the results before a run.
   void tell_results() {
     for (const ScheduledTensor& scheduled : prepared_.plan.schedule.tensors) {
@@ -678,6 +708,7 @@ class Preparation {
                                    .planned = prepared_.plan_options,
                                    .cancelled_by = {cancellation_, resources().cancellation},
                                    .from = from_,
+                                   .given = chosen_formats(),
                                    .assume_finite = vouched_for_,
                                    .scaled = {options_.scaled.begin(), options_.scaled.end()},
                                    .strided = {options_.strided.begin(), options_.strided.end()}};
@@ -685,9 +716,13 @@ class Preparation {
                        : pipeline_.compile(prepared_.network, prepared_.plan, prepared_.facts, false, wanted);
     if (!code) return std::unexpected(code.error());
     if (prepared_.exposure) {
-      prepared_.plain = PlainFallback(pipeline_, given_, prepared_.exposure->by_choice, asked_, wanted, false);
-      code = code->over(prepared_.exposure, prepared_.plain);
+      prepared_.plain = PlainFallback(pipeline_, given_, prepared_.exposure->by_choice, with_chosen_formats(asked_), wanted, false);
+      for (const auto& [name, operand] : operands_)
+        if (!options_.formats.contains(name)) prepared_.formats.emplace(name, operand.format);
+      prepared_.formats.insert(wanted.given.begin(), wanted.given.end());
+      code = code->over(prepared_.exposure, prepared_.plain, prepared_.formats);
     }
+    code = code->with_pinned_layouts(pinned_layouts());
     const CompiledNetwork& kernel = prepared_.code.emplace(std::move(*code));
     report().phases.lower = kernel.phases().lower;
     report().phases.generate = kernel.phases().generate;
@@ -717,6 +752,7 @@ class Preparation {
   const Cancellation& cancellation_;
   CodeFrom from_;
   const SavedKernel* saved_;  // null: it is compiled
+  std::set<std::string> chosen_;  // operands whose formats were chosen for their price
   Reading reading_;  // where what located operands are multiplied with allows it
   PlannedReading priced_;
   Tensors layouts_;  // of operands that come in another format than the one that is pinned
@@ -784,6 +820,7 @@ Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, con
     if (!chosen) return std::unexpected(chosen.error());
     chosen->options.schedule = options.schedule;
     Preparation scheduled(pipeline, machine, operands, chosen->options, cancellation, from, nullptr);
+    scheduled.choose(options);
     if (auto planned = scheduled.plan(text, names); !planned) return std::unexpected(planned.error());
     return scheduled.finish();
   };
@@ -815,6 +852,7 @@ Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, con
   if (!chosen) return std::unexpected(chosen.error());
   if (chosen->reason.empty()) return as_asked.finish();
   Preparation blocks(pipeline, machine, operands, chosen->options, cancellation, from, nullptr);
+  blocks.choose(options);
   if (auto planned = blocks.plan(text, names); !planned) return std::unexpected(planned.error());
   auto prepared = blocks.finish();
   if (!prepared) return prepared;

@@ -24,6 +24,7 @@ struct Prepared {
   std::optional<CompiledNetwork> code;  ///< none where the options want none
   std::shared_ptr<const Exposure> exposure;  ///< where tensors stand in layouts; then `network` is over their levels
   PlainKernel plain;                         ///< for operands that `code` does not fit
+  std::map<std::string, Format> formats;     ///< likewise: those that operands are given in, without those that are pinned
   std::optional<SavedLevels> levels;         ///< how operands were given, where there is an exposure
   Report report;
 };

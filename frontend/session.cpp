@@ -47,7 +47,7 @@ class Repetitions {
 Expected<void> count(const Pipeline& pipeline, Prepared& prepared, const Tensors& operands, const Cancellation& cancellation) {
   const auto kernel = pipeline.compile(prepared.network, prepared.plan, prepared.facts, true, {.planned = prepared.plan_options});
   if (!kernel) return std::unexpected(kernel.error());
-  const CompiledNetwork counting = prepared.exposure ? kernel->over(prepared.exposure, prepared.plain) : *kernel;
+  const CompiledNetwork counting = prepared.exposure ? kernel->over(prepared.exposure, prepared.plain, prepared.formats) : *kernel;
   auto binding = counting.bind(operands, pipeline.options().resources.with(cancellation), pipeline.options().deterministic);
   if (!binding) return std::unexpected(binding.error());
   if (auto ran = binding->run(); !ran) return ran;

@@ -318,3 +318,81 @@ def test_arrays_are_let_go_of():
         for _ in range(50):
             N = make()
             assert np.array_equal(kernel(M=N, x=x), N.toarray() @ x)
+
+
+KINDS = ["dd", "ds", "ss", "sd", "ds:1,0", "bcsr(2,2)", "dia", "dia(2)", "ell", "sell(2)", "band(1,2)", "vbl", "csb(2)"]
+
+
+def test_kernels_take_operands_as_they_are_called_beside_nan():
+    entries, at = np.array([1.0, 2.0, 3.0, 0.0]), (np.array([0, 2, 2, 3]), np.array([0, 1, 2, 3]))
+    x = np.array([1.0, np.inf, 2.0, np.nan])
+    made = {}
+    for kind in KINDS:
+        made[kind] = weft.tensor((entries, at), shape=(4, 4), format=kind)
+    for text in "y(i) = M(i,j) * x(j)", "y(i) = (M(i,j) * x(j) * M(i,i))", "y(i,j) = M(i,j) * M(j,i)":
+        names = ["M", "x"] if "x" in text else ["M"]
+        spoiled = {kind: weft.tensor((np.array([np.inf, 2.0, 3.0, 0.0]), at), shape=(4, 4), format=kind) for kind in KINDS}
+        expected = {kind: weft.evaluate(text, {"M": (made if "x" in names else spoiled)[kind], "x": x} if "x" in names else {"M": spoiled[kind]},
+                                        format="y:" + "d" * text.split("=")[0].count(",") + "d") for kind in KINDS}
+        for one in KINDS:
+            kernel = weft.compile(text, {"M": made[one], "x": np.ones(4)} if "x" in names else {"M": made[one]},
+                                  format="y:" + "d" * text.split("=")[0].count(",") + "d")
+            for other in KINDS:
+                got = kernel({"M": made[other], "x": x} if "x" in names else {"M": spoiled[other]})
+                assert np.array_equal(got, expected[other], equal_nan=True), (text, one, other)
+
+
+@pytest.mark.parametrize("layout", ["bcsr(2,2)", "ell", "sell(2)", "dia", "dia(2)", "band(1,2)", "lower", "bcsr(2,2,unaligned)", "skyline"])
+def test_pinned_layouts_have_their_places_however_operands_come(layout):
+    B = weft.tensor((np.array([1.0, 2, 3]), (np.array([0, 2, 2]), np.array([0, 1, 2]))), shape=(4, 4))
+    A = np.full((4, 4), np.nan)
+    for text, result in ("R(i,j) = A(i,j) * B(i,j)", "ds"), ("R(i) = A(i,i) * B(i,i)", "d"), ("R(i,j) = A(i,k) * B(k,j)", "dd"):
+        there = weft.evaluate(text, A=A, B=B.convert(layout), format="R:" + result)
+        pinned = ["R:" + result, "B:" + layout]
+        kernel = weft.compile(text, A=A, B=B, format=pinned)
+        for got in weft.evaluate(text, A=A, B=B, format=pinned), kernel(A=A, B=B), kernel(A=A, B=B.convert(layout)), kernel(A=A, B=B.convert("ss")):
+            if result == "ds":
+                assert got.nnz == there.nnz and np.array_equal(got.toarray(), there.toarray(), equal_nan=True)
+            else:
+                assert np.array_equal(got, there, equal_nan=True)
+
+
+@pytest.mark.parametrize("layout", ["bcsr(2,2)", "csb(2)", "dia(2)", "sell(2)"])
+def test_zeros_of_dense_fibers_are_entries_beside_blocks(layout):
+    A = weft.tensor((np.zeros(4), (np.zeros(4, int), np.arange(4))), shape=(4, 4), format="ss")
+    B = weft.tensor((np.array([np.inf, 1.0]), (np.array([0, 2]), np.array([1, 3]))), shape=(4, 4))
+    for text in "R(i,j) = A(i,k) * B(k,j)", "R(i,k) = A(i,k) * B(i,k)":
+        results = [weft.evaluate(text, A=A.convert(kind), B=B.convert(layout), format="R:ds") for kind in ("ss", "sd", "sd:1,0")]
+        assert np.isnan(results[0].toarray()[0, 1])
+        for one in results[1:2]:
+            assert one.nnz == results[0].nnz and np.array_equal(one.toarray(), results[0].toarray(), equal_nan=True)
+
+
+def test_results_keep_their_format_whatever_kernel_takes_the_place():
+    M = weft.tensor((np.array([1.0, 2.0]), (np.array([0, 2]), np.array([1, 2]))), shape=(3, 3))
+    nothing = weft.tensor((np.empty(0), (np.empty(0, int), np.empty(0, int))), shape=(3, 3))
+    kernel = weft.compile("R(i) = M(i,j) * x(j)", M=M.convert("sell(2)"), x=np.ones(3))
+    for kind in "ds", "sell(2)", "dd", "bcsr(2,2)":
+        assert np.array_equal(kernel(M=nothing.convert(kind), x=np.ones(3)), np.zeros(3))
+
+
+def test_chosen_layouts_give_way_beside_nan(rng):
+    dense = np.kron(rng.random((300, 300)) < 0.03, np.ones((3, 3))) * rng.integers(1, 5, (900, 900))
+    dense[rng.random((900, 900)) < 0.1] = 0
+    M, x = weft.tensor(sp.csr_array(dense), copy=True), np.ones(900)
+    kernel = weft.compile("y(i) = M(i,j) * x(j)", M=M, x=x, calls=10**6, choose_layouts=True)
+    assert "blocks" in str(kernel.plan.report["explanation"]) or "blocks" in str(kernel.plan)
+    assert np.array_equal(kernel(M=M, x=x), dense @ x)
+    for place in 5, 77, 300:
+        spoiled = x.copy()
+        spoiled[place] = np.nan
+        expected = np.where(dense[:, place] != 0, np.nan, dense @ x)
+        assert np.array_equal(kernel(M=M, x=spoiled), expected, equal_nan=True)
+        assert np.array_equal(kernel(M=M, x=x), dense @ x)
+    looked_up = weft.tensor((np.array([1.0, 5.0]), (np.array([0, 1]),)), shape=(3,), format="b")
+    cube = weft.sparse(2, 3, 7, nnz=26, seed=1)
+    kernel = weft.compile("s = A(i) * B(j,i,k)", A=looked_up, B=cube, calls=10**5, choose_layouts=True)
+    coordinates, values = cube.to_coo()
+    values[(coordinates[1] == 2).argmax()] = np.nan
+    spoiled = weft.tensor((values, coordinates), shape=cube.shape)
+    assert kernel(A=looked_up, B=spoiled) == weft.evaluate("s = A(i) * B(j,i,k)", A=looked_up, B=spoiled) and not np.isnan(kernel(A=looked_up, B=spoiled))

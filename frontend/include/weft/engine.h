@@ -145,7 +145,8 @@ class Bindings {
 /// Compiled code and the plan it follows. Immutable; outlives its engine.
 class Kernel {
  public:
-  /// Runs over the operands. Other formats than the kernel was compiled for are converted, other extents and what else
+  /// Runs over the operands. Other formats than the kernel was compiled for are converted, or run in a kernel of their
+  /// own where that would change what absent entries and stored zeros do to NaN and Inf; other extents and what else
   /// it assumes and does not hold run in a more general kernel that is made then, or found; the formats of results
   /// stay. The results share the memory of the run, which goes back to the bindings when the last copy dies. Errors:
   /// input (an operand is missing, of another order, or its extents do not agree with the others'), resource, cancelled

@@ -221,4 +221,45 @@ TEST_CASE("finiteness: only operands can be vouched for") {
   }
 }
 
+TEST_CASE("finiteness: what an operand has entries for is decided by its own format, whatever a kernel was made for") {
+  const Tensor dense = operand("ones(3)"), held = with_value(operand("ones(3)"), 1, 0);
+  Tensor weights = with_value(operand("ones(3)"), 1, infinite);
+  const Tensor entry = *convert(with_value(with_value(held, 0, 5), 2, 0), *parse_format("s"), Resources(), "entry");  // 5 at 0
+  const std::string product = "z(i) = A(i) * Y(i)";
+  const auto texts = [](const Expected<Tensors>& results) {
+    REQUIRE_MESSAGE(results, results.error().message);
+    std::string all;
+    for (const double value : results->at("z").values().as<const double>()) all += std::isnan(value) ? " nan" : " " + std::to_string(int(value));
+    return all;
+  };
+  REQUIRE(entry.nnz() == 1);
+  for (const Specialization grade : {Specialization::generic, Specialization::profiled, Specialization::baked}) {
+    for (const Tensor& made_for : {entry, dense}) {
+      CompileOptions options;
+      options.specialize = grade;
+      const Kernel kernel = compiled(engine_with(), product, {{"A", made_for}, {"Y", weights}}, options);
+      Bindings bindings;
+      bindings.set("Y", weights);
+      for (int round = 0; round < 2; ++round) {
+        bindings.set("A", entry);
+        CHECK(texts(kernel.run(bindings)) == " 10 0 0");
+        bindings.set("A", held);
+        CHECK(texts(kernel.run(bindings)) == " 4 nan 16");
+      }
+      Bindings finite;
+      finite.set("A", held);
+      finite.set("Y", operand("ones(3)"));
+      CHECK(texts(kernel.run(finite)) == " 4 0 16");
+    }
+  }
+  Session session(engine_with());
+  session.set("Y", weights);
+  for (const Answer answer : {Answer::best, Answer::soonest, Answer::best, Answer::soonest}) {
+    session.set("A", entry);
+    CHECK(texts(session.evaluate(product, answer)) == " 10 0 0");
+    session.set("A", held);
+    CHECK(texts(session.evaluate(product, answer)) == " 4 nan 16");
+  }
+}
+
 }  // namespace finiteness_test

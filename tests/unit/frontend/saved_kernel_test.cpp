@@ -23,7 +23,8 @@ std::vector<double> ran(const Kernel& kernel, const Bindings& bindings) {
   REQUIRE_MESSAGE(results, results.error().message);
   std::vector<double> all;
   for (const auto& [name, result] : *results) {
-    REQUIRE(verify(result, Resources(), name));
+    const auto good = verify(result, Resources(), name);
+    REQUIRE_MESSAGE(good, good.error().message);
     const auto dense = convert(result, dense_format(result.order()), Resources(), name);
     REQUIRE(dense);
     const auto values = dense->values().as<const double>();
