@@ -355,9 +355,10 @@ Expected<Replaced> BoundNetwork::State::take_operands(const std::map<std::string
     const bool same = now == arrays[number] && now.values != 0;
     const void* const places_before = places[number].numbers.data();
     if (auto done = lay_out(number, tensor, same, from); !done) return std::unexpected(done.error());
-    const std::optional<Format>& planned = kernel->made_for[number];
-    other_entries[number] = planned && *planned != tensor.format() && tensors[number].nnz() != tensor.nnz();
     const BoundArrays read = arrays_of(tensors[number]);
+    const std::optional<Format>& planned = kernel->made_for[number];
+    const bool as_given = read == now && now.values != 0;
+    other_entries[number] = !as_given && planned && *planned != tensor.format() && tensors[number].nnz() != tensor.nnz();
     replaced.patterns[number] = read.pattern != laid[number].pattern || read.pattern == 0;
     replaced.values[number] = !same || replaced.patterns[number] || read.values != laid[number].values ||
                               places[number].numbers.data() != places_before;
