@@ -76,19 +76,20 @@ bool lists_entries(const Format& format) { return !format.layout && !format.leve
 
 }  // namespace
 
-std::optional<std::string> other_entries(const Network& network, const std::map<std::string, Format>& made_for,
-                                         const std::map<std::string, Tensor>& operands, const Threads& threads,
-                                         const std::set<std::string>& assume_finite) {
+std::optional<std::string> changed_entries(const Network& network, const std::map<std::string, Format>& made_for,
+                                           const std::map<std::string, Tensor>& operands, const Threads& threads,
+                                           const std::set<std::string>& assume_finite) {
   for (TensorId tensor = 0; tensor < network.tensors.size(); ++tensor) {
     const std::string& name = network.tensors[tensor].name;
     const auto planned = made_for.find(name);
     const auto given = operands.find(name);
     if (planned == made_for.end() || given == operands.end() || given->second.format() == planned->second) continue;
     if (lists_entries(given->second.format()) && lists_entries(planned->second)) continue;
-    for (const auto& [other, values] : operands) {
-      if ((other == name && occurrences(network, tensor) < 2) || assume_finite.contains(other) || finite_values(values, threads)) continue;
-      return fmt::format("operand {} holds NaN or Inf beside {}, whose entries in the format of the kernel may be others than it has", other,
-                         name);
+    for (const TensorDeclaration& other : network.tensors) {  // what else is bound serves other kernels
+      const auto values = operands.find(other.name);
+      if (values == operands.end() || (other.name == name && occurrences(network, tensor) < 2)) continue;
+      if (assume_finite.contains(other.name) || finite_values(values->second, threads)) continue;
+      return fmt::format("operand {} holds NaN or Inf beside {}, which may have other entries in the kernel's format", other.name, name);
     }
   }
   return std::nullopt;

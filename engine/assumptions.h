@@ -32,9 +32,9 @@ std::optional<std::string> broken_assumption(const std::vector<CompiledNest>& ne
 
 /// An operand in another format than a kernel was made for, which may have other entries as the kernel reads it, beside values that are not
 /// finite. Formats that list their entries hold the same ones.
-std::optional<std::string> other_entries(const Network& network, const std::map<std::string, Format>& made_for,
-                                         const std::map<std::string, Tensor>& operands, const Threads& threads,
-                                         const std::set<std::string>& assume_finite);
+std::optional<std::string> changed_entries(const Network& network, const std::map<std::string, Format>& made_for,
+                                           const std::map<std::string, Tensor>& operands, const Threads& threads,
+                                           const std::set<std::string>& assume_finite);
 
 /// A tensor that is stored in other kinds of levels, or with other index widths, than the nest reads, and which. Of what is not
 /// an operand this is a mistake of weft's: nothing else can be done about it.

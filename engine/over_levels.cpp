@@ -112,7 +112,7 @@ Expected<BoundNetwork> CompiledNetwork::bind_given(const std::map<std::string, T
   ExposedOperands exposed_operands;
   auto other = exposed_operands.take(*state_->exposure, operands, host, resources);
   if (!other) return std::unexpected(other.error());
-  if (!*other) *other = other_entries(state_->exposure->given, state_->given_for, operands, resources.threads, host.assume_finite);
+  if (!*other) *other = changed_entries(state_->exposure->given, state_->given_for, operands, resources.threads, host.assume_finite);
   if (*other) {
     const auto plain = state_->plain(operands, **other);
     if (!plain) return std::unexpected(plain.error());
@@ -154,8 +154,8 @@ Expected<bool> BoundNetwork::rebind_given(const std::map<std::string, Tensor>& o
   const auto start = Clock::now();
   const auto other = state.exposed_operands.take(*state.over_levels->exposure, operands, host, state.resources);
   if (!other) return std::unexpected(other.error());
-  if (*other || other_entries(state.over_levels->exposure->given, state.over_levels->given_for, operands, state.resources.threads,
-                              host.assume_finite))
+  if (*other || changed_entries(state.over_levels->exposure->given, state.over_levels->given_for, operands, state.resources.threads,
+                                host.assume_finite))
     return false;
   HostMemory left = host;
   auto outputs = taken_outputs(*state.over_levels->exposure, left);

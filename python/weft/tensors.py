@@ -13,7 +13,7 @@ from weft.errors import InputError, UnsupportedError
 from weft.formats import with_scalar
 
 _LETTERS = string.ascii_letters
-_EXACT = 1 << 53  # integers of f8 up to it have neighbours
+_EXACT = 1 << 53  # f8 has every integer up to it
 _SCALARS = (np.dtype(np.float64), np.dtype(np.float32))
 
 
@@ -31,9 +31,9 @@ def checked_shape(shape):
 
 
 def exact(number):
-    """A number as it is, or an error where f8 has another one."""
+    """The number, or an error for an integer that f8 may not have."""
     if isinstance(number, numbers.Integral) and abs(number) > _EXACT:
-        raise InputError(f"an integer beyond 2**53 would lose digits; write float(number)")
+        raise InputError("an integer beyond 2**53 would lose digits; write float(number)")
     return number
 
 

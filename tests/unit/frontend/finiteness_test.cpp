@@ -229,7 +229,8 @@ TEST_CASE("finiteness: what an operand has entries for is decided by its own for
   const auto texts = [](const Expected<Tensors>& results) {
     REQUIRE_MESSAGE(results, results.error().message);
     std::string all;
-    for (const double value : results->at("z").values().as<const double>()) all += std::isnan(value) ? " nan" : " " + std::to_string(int(value));
+    for (const double value : results->at("z").values().as<const double>())
+      all += std::isnan(value) ? " nan" : " " + std::to_string(int(value));
     return all;
   };
   REQUIRE(entry.nnz() == 1);
