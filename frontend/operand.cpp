@@ -5,6 +5,7 @@
 
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 
 #include "engine/text/names.h"
@@ -127,22 +128,30 @@ std::optional<std::vector<std::uint64_t>> parse_shape(std::string_view text) {
 
 Expected<std::uint64_t> parse_size(std::string_view text) {
   const auto wrong = [&] {
-    return input_error(fmt::format("'{}' is not a size; write for example 4G, 512M or a number of bytes", text));
+    return input_error(fmt::format("'{}' is not a size; write for example 4G, 1.5G, 512M or a number of bytes", text));
   };
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end == text.data()) return wrong();
-  std::string unit(end, text.data() + text.size());
+  // 1.5G: the parts of a unit, rounded down to bytes.
+  double parts = 0;
+  const char* last = end;
+  if (last != text.data() + text.size() && *last == '.') {
+    const auto [behind, defect] = std::from_chars(last, text.data() + text.size(), parts, std::chars_format::fixed);
+    if (defect != std::errc()) return wrong();
+    last = behind;
+  }
+  std::string unit(last, text.data() + text.size());
   for (char& c : unit) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   if (unit.size() > 1 && unit.ends_with("IB")) unit.resize(unit.size() - 2);
   if (unit.ends_with('B')) unit.pop_back();
   constexpr std::string_view units = "KMGTP";
-  if (unit.empty()) return value;
+  if (unit.empty() && last == end) return value;
   const std::size_t power = units.find(unit);
   if (unit.size() != 1 || power == std::string_view::npos) return wrong();
   const unsigned shift = 10 * (static_cast<unsigned>(power) + 1);
   if (value > (~std::uint64_t{0} >> shift)) return wrong();
-  return value << shift;
+  return (value << shift) + static_cast<std::uint64_t>(std::ldexp(parts, static_cast<int>(shift)));
 }
 
 Expected<Tensor> load_operand(const std::string& spec, const std::optional<Format>& format, const Resources& resources,

@@ -36,7 +36,7 @@ Expected<void> standard_input_once(const std::vector<std::string>& specs, const 
 /// "100x200x300"; nothing if the text has not that form.
 std::optional<std::vector<std::uint64_t>> parse_shape(std::string_view text);
 
-/// "4G", "512M", "100k", "4GiB", "1000": bytes, K = 1024. Input error otherwise.
+/// "4G", "1.5G", "512M", "100k", "4GiB", "1000": bytes, K = 1024. Input error otherwise.
 Expected<std::uint64_t> parse_size(std::string_view text);
 
 }  // namespace weft

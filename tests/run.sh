@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # run.sh [--long] [FOLDER...]: installs what is missing (Debian packages), builds, runs the tests.
 #
-# Without an argument: everything with GCC, and with clang's AddressSanitizer and UndefinedBehaviorSanitizer what reads, writes or
-# generates memory, in two halves by turns; of what is drawn at random a share that the commit chooses.
+# Without an argument: everything with GCC, and with clang's AddressSanitizer and UndefinedBehaviorSanitizer a third of the folders, by turns;
+# of what is drawn at random a share that the commit chooses.
 # FOLDER (runtime, engine/plan or plan, frontend, command, embedding, …): the tests of these folders alone, with GCC.
 # --long: all of what is drawn, everything sanitized too, a build in which small numbers are too wide for 32 bits, and one in
 # which every file is compiled by itself.
@@ -46,14 +46,12 @@ step "WEFT_DRAW=$WEFT_DRAW repeats what this run draws"
 seconds_per_test=600
 [ -z "${WEFT_LONG:-}" ] || seconds_per_test=3600
 export LSAN_OPTIONS="suppressions=$PWD/tests/lsan.supp:print_suppressions=0"
-results=()
 
 # run_tests DIRECTORY [CTEST OPTION...]: a failing test does not stop the script; summary.py counts.
 run_tests() {
   local directory=$1
   shift
   step "$directory: running the tests"
-  results+=("$directory/tests.xml")
   rm -f "$directory/tests.xml"
   ctest --test-dir "$directory" --parallel "$(nproc)" --timeout "$seconds_per_test" --output-junit "$PWD/$directory/tests.xml" \
     --test-output-size-passed 1000000 --test-output-size-failed 1000000 "$@" >"$directory/tests.log" 2>&1 || true
@@ -84,7 +82,7 @@ if [ ${#folders[@]} -gt 0 ]; then
   configure "$gcc_build" "${release[@]}" "${unit_clang[@]}" || stopped
   [ ${#targets[@]} -eq 0 ] || build "$gcc_build" "${targets[@]}" || stopped
   run_tests "$gcc_build" --tests-regex "${pattern#|}"
-  exec python3 tests/summary.py "${results[@]}"
+  exec python3 tests/summary.py "$gcc_build/tests.xml"
 fi
 
 step "$gcc_build: GCC"
@@ -97,43 +95,45 @@ else
   left_out=(--exclude-regex '^fuzz$')
 fi
 
-# Plans, networks and schedules are figures and texts; what is sanitized by default reads files and arrays, owns memory, generates
-# code, or runs it, and the inputs of the fuzz targets, networks among them, go through all of it. It is compiled while the tests
-# of the first build run: the command and these inputs for every commit, the unit tests of one half of the folders, which the commit
-# chooses by a bit that chooses nothing else.
-sanitized=(fuzz)
-if ((WEFT_DRAW >> 20 & 1)); then
-  sanitized+=(runtime codegen cache durability)
-else
-  sanitized+=(loop engine frontend)
-fi
+# One third of the product is sanitized, which the commit chooses by bits that choose nothing else; the other folders and the oracles are
+# those of the first build. It is compiled while the tests of that build run. The command and the inputs of the fuzz targets, networks
+# among them, go through all of it; unit tests are run of the folders that read files and arrays, own memory, generate code, or run it.
+case $(((WEFT_DRAW >> 20) % 3)) in
+  0) checked=(runtime) tested=(runtime) ;;
+  1) checked=(text network loop lower codegen jit) tested=(loop codegen) ;;
+  2) checked=(prove plan cache engine frontend repl) tested=(cache durability engine frontend) ;;
+esac
 targets=(weft)
 pattern='^command$'
-for folder in "${sanitized[@]}"; do
+for folder in fuzz "${tested[@]}"; do
   targets+=("test_$folder")
   pattern+="|^$folder$"
 done
+in_part=(-DWEFT_SANITIZED_FOLDERS="$(IFS=';' && echo "${checked[*]}")" -DWEFT_PLAIN_BUILD="$PWD/$gcc_build")
 if [ -n "${WEFT_LONG:-}" ]; then
   targets=(all)
   pattern=.
+  in_part=(-DWEFT_SANITIZED_FOLDERS= -DWEFT_PLAIN_BUILD=)
 fi
-# Assertions stay on; -O1 halves the time to compile, and -O0 that of what takes no time to run: with -O0 readers and the
-# interpreter would cost their tests three times what compiling them saves. Nothing is measured under sanitizers: no benchmarks.
-build_sanitized() {
+# Assertions stay on. In the long run readers and the interpreter are compiled with -O1: with -O0 their tests would take three times what
+# compiling them saves. Nothing is measured under sanitizers: no benchmarks.
+sanitized() {
   renice -n 10 "$BASHPID" >/dev/null
   step "build/asan: clang, AddressSanitizer and UndefinedBehaviorSanitizer"
   configure build/asan -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 -DCMAKE_BUILD_TYPE=RelWithDebInfo \
     -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -DWEFT_SANITIZE=address -DWEFT_TESTS=ON -DWEFT_BENCH=OFF \
-    -DWEFT_UNIT_FLAGS=-O0 -DWEFT_BRIEF_FLAGS=-O0 &&
-    build build/asan "${targets[@]}"
+    -DWEFT_UNIT_FLAGS=-O0 -DWEFT_BRIEF_FLAGS=-O0 "${in_part[@]}" || return
+  build build/asan "${targets[@]}" || return
+  run_tests build/asan --tests-regex "$pattern"
 }
-build_sanitized &
-sanitized_build=$!
+sanitized &
+sanitized=$!
 run_tests "$gcc_build" "${left_out[@]}"
-wait "$sanitized_build" || stopped
-run_tests build/asan --tests-regex "$pattern"
+wait "$sanitized" || stopped
 
+results=("$gcc_build" build/asan)
 if [ -n "${WEFT_LONG:-}" ]; then
+  results+=(build/narrow)
   step "build/narrow: GCC, numbers above 7 need arrays of 64 bits"
   configure build/narrow "${release[@]}" "${unit_clang[@]}" -DWEFT_BENCH=OFF -DWEFT_NARROW_BITS=3 || stopped
   build build/narrow test_differential || stopped
@@ -144,4 +144,4 @@ if [ -n "${WEFT_LONG:-}" ]; then
 fi
 
 step "done"
-exec python3 tests/summary.py "${results[@]}"
+exec python3 tests/summary.py "${results[@]/%//tests.xml}"

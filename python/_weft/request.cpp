@@ -11,7 +11,7 @@ using SetText = int32_t (*)(weft_request*, const char*, weft_error**);
 using SetFlag = int32_t (*)(weft_request*, int32_t, weft_error**);
 
 int32_t set_schedule(weft_request* request, const char* text, weft_error** error) {
-  return weft_request_set_schedule(request, text, "schedule", error);
+  return weft_request_set_schedule(request, text, nullptr, error);
 }
 int32_t add_changing(weft_request* request, const char* name, weft_error** error) {
   return weft_request_add_changing(request, name, 0, error);

@@ -12,20 +12,14 @@
 #include <new>
 #include <string>
 
+#include "unit/sanitized.h"
+
+extern "C" void __tsan_init() __attribute__((weak));
+
 namespace address_space {
 
-#if defined(__has_feature)
-#define WEFT_HAS_FEATURE(name) __has_feature(name)
-#else
-#define WEFT_HAS_FEATURE(name) 0
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || WEFT_HAS_FEATURE(address_sanitizer) || \
-    WEFT_HAS_FEATURE(thread_sanitizer)
-constexpr bool can_be_limited = false;  ///< sanitizers have their own terabytes
-#else
-constexpr bool can_be_limited = true;
-#endif
-#undef WEFT_HAS_FEATURE
+/// Sanitizers have their own terabytes.
+inline bool can_be_limited() { return !weft::test::is_sanitized() && &__tsan_init == nullptr; }
 
 /// What the process has mapped.
 inline std::uint64_t bytes() {

@@ -1,24 +1,15 @@
 // Builds with AddressSanitizer are several times slower: they draw fewer networks and tensors, and repeat less.
 #pragma once
 
+extern "C" void __asan_init() __attribute__((weak));
+
 namespace weft::test {
 
-constexpr bool is_sanitized() {
-#if defined(__SANITIZE_ADDRESS__)
-  return true;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-  return true;
-#else
-  return false;
-#endif
-#else
-  return false;
-#endif
-}
+/// Whether the process has AddressSanitizer's runtime: its folders are sanitized, the tests themselves may be compiled without.
+inline bool is_sanitized() { return &__asan_init != nullptr; }
 
 /// What a build makes of so many draws, and of how often something has to come up among them: all of it, or a quarter,
 /// rounded down, with AddressSanitizer.
-constexpr unsigned scaled(unsigned usual) { return is_sanitized() ? usual / 4 : usual; }
+inline unsigned scaled(unsigned usual) { return is_sanitized() ? usual / 4 : usual; }
 
 }  // namespace weft::test

@@ -61,7 +61,7 @@ constexpr std::uint64_t mb = 1 << 20;
 
 }  // namespace
 
-TEST_CASE("code is compiled or refused, whatever address space there is" * doctest::skip(!address_space::can_be_limited)) {
+TEST_CASE("code is compiled or refused, whatever address space there is" * doctest::skip(!address_space::can_be_limited())) {
   const Target target = host_target();
   CodeOptions checked;
   checked.checked = true;
@@ -70,14 +70,14 @@ TEST_CASE("code is compiled or refused, whatever address space there is" * docte
     CHECK(outcomes.done > 0);
     CHECK(outcomes.refused > 0);
   };
-  const std::uint64_t fine = test::is_long_run() ? 1 : 2;
+  const std::uint64_t fine = test::is_long_run() ? 1 : 4;
   both(address_space::sweep(fine * mb / 2, 20 * mb, [&, program = products(1)] { return compiled(program, target, {}); }));
   both(address_space::sweep(fine * mb, 30 * mb, [&, program = products(5)] { return compiled(program, target, checked); }));
   both(address_space::sweep(fine * 8 * mb, 160 * mb, [&, program = products(100)] { return compiled(program, target, checked); }));
   both(address_space::sweep(fine * 16 * mb, 192 * mb, [&, baked = Baked(2000)] { return compiled(baked.program, target, baked.options); }));
 }
 
-TEST_CASE("LLVM starts and loads code or is refused, whatever address space there is" * doctest::skip(!address_space::can_be_limited)) {
+TEST_CASE("LLVM starts and loads code or is refused, whatever address space there is" * doctest::skip(!address_space::can_be_limited())) {
   const auto object = compile(products(20), host_target(), {});
   REQUIRE(object);
   const auto outcomes = address_space::sweep(mb / 4, 10 * mb, [&] {

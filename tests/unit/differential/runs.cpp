@@ -21,7 +21,7 @@ std::array<char, 1 << 16> watched;
 std::size_t watched_bytes = 0;
 // A machine shared with others lets a network wait much longer than it computes; one that waits for itself computes nothing.
 constexpr unsigned waiting = 9;
-constexpr std::uint64_t usual_share = 5;
+constexpr std::uint64_t usual_share = 8;
 
 void hung(int) {
   constexpr std::string_view message = "no answer in time from\n";

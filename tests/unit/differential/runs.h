@@ -11,7 +11,7 @@
 
 namespace weft::test {
 
-/// Environment: WEFT_COUNT networks (default: `count` in the long run, else a fifth) of the seeds WEFT_SEED, WEFT_SEED + 1, …
+/// Environment: WEFT_COUNT networks (default: `count` in the long run, else an eighth) of the seeds WEFT_SEED, WEFT_SEED + 1, …
 /// (default: what the commit chooses, see unit/share.h; 1 by hand).
 struct Runs {
   std::uint64_t first = 1;

@@ -29,7 +29,10 @@ TEST_CASE("sizes") {
   CHECK(*parse_size("4G") == std::uint64_t{4} << 30);
   CHECK(*parse_size("4GiB") == std::uint64_t{4} << 30);
   CHECK(*parse_size("3kb") == 3072);
-  for (const char* wrong : {"", "G", "-1", "4X", "4GG", "99999999999P", "1.5G"}) {
+  CHECK(*parse_size("1.5G") == std::uint64_t{3} << 29);
+  CHECK(*parse_size("0.001K") == 1);
+  CHECK(*parse_size("16383.9999P") > std::uint64_t{16383} << 50);
+  for (const char* wrong : {"", "G", "-1", "4X", "4GG", "99999999999P", "1.5", "1.G", ".5G", "1.5.5G", "1.5e3G", "16777216.5P"}) {
     CAPTURE(wrong);
     REQUIRE(!parse_size(wrong));
     CHECK(parse_size(wrong).error().kind == ErrorKind::input);

@@ -18,7 +18,7 @@ using namespace weft::plan_test;
 namespace {
 
 constexpr double accuracy = 1e-9;
-constexpr unsigned seeds = scaled(40);
+const unsigned seeds = scaled(40);
 
 bool has_mark_arrays(const Schedule& schedule) {
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {

@@ -377,7 +377,7 @@ TEST_CASE("where no thread starts Z3 answers as before, and a token is looked at
   CHECK(solver->why_unknown() == "cancelled");
 }
 
-TEST_CASE("Z3 answers or is done without, whatever address space there is" * doctest::skip(!address_space::can_be_limited)) {
+TEST_CASE("Z3 answers or is done without, whatever address space there is" * doctest::skip(!address_space::can_be_limited())) {
   const auto outcomes = address_space::sweep(4 << 20, 160 << 20, [] {
     auto solver = Solver::create(Tracking::none);
     if (!solver) return solver.error().kind == ErrorKind::resource ? false : (::_exit(1), false);

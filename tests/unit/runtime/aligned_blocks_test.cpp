@@ -9,6 +9,7 @@
 
 #include "runtime/aligned_blocks.h"
 #include "unit/runtime/reference.h"
+#include "unit/sanitized.h"
 #include "weft/layout.h"
 #include "weft/tensor.h"
 
@@ -61,7 +62,7 @@ TEST_CASE("which layouts are aligned blocks") {
 }
 
 TEST_CASE("random matrices in random blocks, array for array as sorted") {
-  for (unsigned draw = 0; draw < 600; ++draw) {
+  for (unsigned draw = 0; draw < test::scaled(600); ++draw) {
     std::mt19937 random(draw);
     CAPTURE(draw);
     const std::string text = layout_text(random);

@@ -137,7 +137,7 @@ TEST_CASE("sums of words are mixed and added as one by one, whatever can be left
   std::vector<std::vector<std::uint64_t>> columns(5, std::vector<std::uint64_t>(Sketch::most_words));
   for (const std::size_t number : {1u, 2u, 3u, 5u}) {
     Sketch together, apart;
-    for (int round = 0; round < 3000; ++round) {
+    for (unsigned round = 0; round < test::scaled(3000); ++round) {
       std::vector<const std::uint64_t*> taken;
       for (std::size_t column = 0; column < number; ++column) {
         for (std::uint64_t& word : columns[column]) word = random.below(~std::uint64_t{0});

@@ -28,7 +28,7 @@ TEST_CASE("headroom is there or refused with what it was for, and foreign code r
   CHECK(Headroom::take(1 << 20, "trying"));
 }
 
-TEST_CASE("what runs at once needs its headroom together" * doctest::skip(!address_space::can_be_limited)) {
+TEST_CASE("what runs at once needs its headroom together" * doctest::skip(!address_space::can_be_limited())) {
   constexpr std::uint64_t mb = 1 << 20;
   const int outcome = address_space::with(100 * mb, [] {
     if (!Headroom::is_there(60 * mb) || Headroom::is_there(120 * mb)) return 1;
