@@ -176,10 +176,10 @@ Buffer Buffer::owned_by(std::shared_ptr<void> owner) const {
 }
 
 Error no_room(std::uint64_t bytes, std::string_view what) noexcept {
-  const auto told = guarded({"allocating ", what}, [&]() -> Expected<void> {
+  auto told = guarded({"allocating ", what}, [&]() -> Expected<void> {
     return resource_error(fmt::format("out of memory: {} needs {} bytes, more than the machine can give", what, bytes));
   });
-  return told.error();
+  return std::move(told.error());  // a copy of its texts may have no memory either
 }
 
 std::uint64_t page_bytes() { return static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)); }
