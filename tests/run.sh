@@ -118,7 +118,7 @@ fi
 # Assertions stay on. In the long run readers and the interpreter are compiled with -O1: with -O0 their tests would take three times what
 # compiling them saves. Nothing is measured under sanitizers: no benchmarks.
 sanitized() {
-  renice -n 10 "$BASHPID" >/dev/null
+  renice -n 3 "$BASHPID" >/dev/null
   step "build/asan: clang, AddressSanitizer and UndefinedBehaviorSanitizer"
   configure build/asan -DCMAKE_C_COMPILER=clang-19 -DCMAKE_CXX_COMPILER=clang++-19 -DCMAKE_BUILD_TYPE=RelWithDebInfo \
     -DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -DWEFT_SANITIZE=address -DWEFT_TESTS=ON -DWEFT_BENCH=OFF \

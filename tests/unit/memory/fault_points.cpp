@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "runtime/kept.h"
-#include "unit/sanitized.h"
+#include "unit/share.h"
 #include "weft/file.h"
 
 namespace weft::test {
@@ -69,7 +69,7 @@ Tensor drawn(const std::string& text, const char* format) {
 void fail_every_allocation(const std::string& name, const std::function<Outcome()>& scenario, const Memory& memory,
                            std::uint64_t usual, Left left) {
   for (const int signal : {SIGABRT, SIGSEGV, SIGBUS}) std::signal(signal, tell_point);
-  const std::uint64_t seed = environment("WEFT_SEED", 1);
+  const std::uint64_t seed = environment("WEFT_SEED", 1 + test::draw());
   const std::uint64_t count = environment("WEFT_COUNT", scaled(static_cast<unsigned>(usual)));
   const std::uint64_t only = environment("WEFT_POINT", 0);
   CAPTURE(name);

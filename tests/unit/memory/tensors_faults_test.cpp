@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/block.h"
 #include "unit/memory/fault_points.h"
 #include "weft/file.h"
 #include "weft/host.h"
@@ -17,6 +18,7 @@ using test::fail_every_allocation;
 using test::judged;
 using test::Outcome;
 using test::refused;
+using test::right;
 
 namespace {
 
@@ -30,6 +32,14 @@ Coordinates some_entries(const Resources& resources) {
 }
 
 }  // namespace
+
+TEST_CASE("faults: telling that the machine gives no pages") {
+  const Resources resources{Memory(), Threads(1), {}, {}};
+  fail_every_allocation("no room", [&]() -> Outcome {
+    const Error error = armed([] { return no_room(8, "the pieces of a file"); });
+    return error.message == "out of memory: the pieces of a file needs 8 bytes, more than the machine can give" ? right() : refused(error);
+  }, resources.memory, 0);
+}
 
 TEST_CASE("faults: building") {
   for (const unsigned threads : {1U, 2U}) {
