@@ -89,11 +89,11 @@ Expected<void> Trials::compare(const Schedule& schedule, const Tensor& result) {
   if (!result.format().all_dense()) entries = without_zeros(result, resources);
   if (!entries) return std::unexpected(entries.error());
   if (!expected_) {
-    auto kept = Buffer::allocate(entries->values().size_bytes(), resources.memory, "expected result");
-    if (!kept) return std::unexpected(kept.error());
-    std::ranges::copy(entries->values().as<const double>(), kept->as<double>().begin());
+    auto copied = Buffer::allocate(entries->values().size_bytes(), resources.memory, "expected result");
+    if (!copied) return std::unexpected(copied.error());
+    std::ranges::copy(entries->values().as<const double>(), copied->as<double>().begin());
     TensorArrays apart = entries->arrays();
-    apart.values = std::move(*kept);
+    apart.values = std::move(*copied);
     expected_ = Tensor(std::move(apart));
     return {};
   }
