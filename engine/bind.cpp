@@ -358,7 +358,10 @@ Expected<Replaced> BoundNetwork::State::take_operands(const std::map<std::string
     const BoundArrays read = arrays_of(tensors[number]);
     const std::optional<Format>& planned = kernel->made_for[number];
     const bool as_given = read == now && now.values != 0;
-    other_entries[number] = !as_given && planned && *planned != tensor.format() && tensors[number].nnz() != tensor.nnz();
+    // As many are the same ones, unless a layout has places outside of the tensor.
+    const bool outside = tensor.format().layout || tensors[number].format().layout;
+    const bool as_many = !outside && tensors[number].nnz() == tensor.nnz();
+    other_entries[number] = !as_given && planned && *planned != tensor.format() && !as_many;
     replaced.patterns[number] = read.pattern != laid[number].pattern || read.pattern == 0;
     replaced.values[number] = !same || replaced.patterns[number] || read.values != laid[number].values ||
                               places[number].numbers.data() != places_before;

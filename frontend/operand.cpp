@@ -150,7 +150,7 @@ Expected<std::uint64_t> parse_size(std::string_view text) {
   const std::size_t power = units.find(unit);
   if (unit.size() != 1 || power == std::string_view::npos) return wrong();
   const unsigned shift = 10 * (static_cast<unsigned>(power) + 1);
-  if (value > (~std::uint64_t{0} >> shift)) return wrong();
+  if (value > (~std::uint64_t{0} >> shift)) return input_error(fmt::format("{} are more bytes than 64 bits can count", text));
   return (value << shift) + static_cast<std::uint64_t>(std::ldexp(parts, static_cast<int>(shift)));
 }
 

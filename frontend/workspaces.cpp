@@ -257,8 +257,12 @@ Expected<std::uint64_t> Workspaces::scratch_bytes(const RunOperands& operands, c
   without.host.scratch = {};
   auto bound = bound_to(without, cancellation != nullptr ? *cancellation : resources_.cancellation);
   if (!bound) return std::unexpected(bound.error());
-  const std::uint64_t bytes = (*bound)->network.scratch_bytes();
+  std::uint64_t bytes = (*bound)->network.scratch_bytes();
   put_back(std::move(*bound));
+  // A run over memory that was not lent before binds anew, and may take another kernel for these operands than what was bound already.
+  auto anew = code_.bind(without.tensors, cancellation != nullptr ? resources_.with(*cancellation) : resources_, deterministic_, without.host);
+  if (!anew) return std::unexpected(anew.error());
+  bytes = std::max(bytes, anew->scratch_bytes());
   return bytes;
 }
 

@@ -240,7 +240,7 @@ Expected<Tensor> read_mtx(ByteSource source, const FileRequest& request) {
   if (!header) return std::unexpected(header.error());
   std::vector<std::uint64_t> extents = {header->rows, header->columns};
   if (request.options.format && request.options.format->modes() != 2) {
-    return reader.error_at(header->size_line, fmt::format("a matrix has order 2, but the format has {} levels",
+    return reader.error_at(header->size_line, fmt::format("a matrix has order 2, but the format is for {} modes",
                                                           request.options.format->modes()));
   }
   if (const auto& shape = request.options.shape; shape && *shape != extents) {

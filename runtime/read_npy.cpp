@@ -349,7 +349,7 @@ Expected<Tensor> read_dense(const NpyArray& array, const NextBytes& next, const 
                                            fmt::join(header.shape, "x")));
   }
   if (request.options.format && request.options.format->modes() != header.shape.size()) {
-    return file_error(request, fmt::format("a tensor of order {}, but the format has {} levels", header.shape.size(),
+    return file_error(request, fmt::format("a tensor of order {}, but the format is for {} modes", header.shape.size(),
                                            request.options.format->modes()));
   }
   const std::uint64_t expected = array.count * header.bytes;

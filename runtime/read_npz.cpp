@@ -154,7 +154,7 @@ class SparseArchive {
       made_.extents = *shape;
     }
     if (const auto& format = request_.options.format; format && format->modes() != shape_.size()) {
-      return file_error(request_, fmt::format("a sparse array of order {}, but the format has {} levels", shape_.size(),
+      return file_error(request_, fmt::format("a sparse array of order {}, but the format is for {} modes", shape_.size(),
                                               format->modes()));
     }
     made_.count = count;

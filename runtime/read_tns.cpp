@@ -103,7 +103,7 @@ Expected<Tensor> read_tns(ByteSource source, const FileRequest& request) {
                                        rules.order + 1, shape->size(), shape->size() == 1 ? "" : "s"));
   }
   if (request.options.format && request.options.format->modes() != rules.order) {
-    return reader.error_at(first_line, fmt::format("entries of order {} ({} fields), but the format has {} levels",
+    return reader.error_at(first_line, fmt::format("entries of order {} ({} fields), but the format is for {} modes",
                                                    rules.order, rules.order + 1, request.options.format->modes()));
   }
   // A line of words, which is no tensor at all, is left to the parser to refuse.

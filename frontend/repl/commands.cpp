@@ -27,7 +27,7 @@ Expected<void> quit(Repl& repl, const std::string&) {
 
 constexpr std::string_view statements =
     R"(Statements, several separated by ';' (after one at the end of the line results are not printed):
-  T = flights.tns.zst              load a file (.tns .mtx .npy; text also .gz .zst); T = x.tns:100x200x300 with a shape
+  T = flights.tns.zst              load a file (.tns .mtx .npy .npz; also .gz .zst); T = x.tns:100x200x300 with a shape
   B = uniform(2000x32,seed=1)      generate: uniform(SHAPE) ones(SHAPE) sparse(SHAPE,nnz=N)
   s = 2.5                          a scalar
   A(i,r) = T(i,j) * B(j,r)         evaluate, keep and print the result; ';' between assignments lets weft fuse them

@@ -396,3 +396,13 @@ def test_chosen_layouts_give_way_beside_nan(rng):
     values[(coordinates[1] == 2).argmax()] = np.nan
     spoiled = weft.tensor((values, coordinates), shape=cube.shape)
     assert kernel(A=looked_up, B=spoiled) == weft.evaluate("s = A(i) * B(j,i,k)", A=looked_up, B=spoiled) and not np.isnan(kernel(A=looked_up, B=spoiled))
+
+
+def test_as_many_places_as_elements_are_not_the_same_entries():
+    text, B = "A(i,r) = (M(i,j) * B(j,r))", np.ones((4, 2))
+    B[0, 0] = np.inf
+    kernel = weft.compile(text, M=np.ones((2, 4)), B=B, format="A:dd")
+    for values in [[4, 0, -2, 4], [0, 3, -1, 0]], [[4, 0, -2, 0], [0, 3, -1, 0]]:
+        for layout in "dia", "dia(2)", "ss", "bcsr(2,2)", "sell(2)":
+            M = weft.tensor(np.array(values, float), format="ss").convert(layout)
+            assert np.array_equal(kernel(M=M, B=B), weft.evaluate(text, M=M, B=B, format="A:dd"), equal_nan=True), (values, layout)

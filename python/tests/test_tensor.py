@@ -235,3 +235,56 @@ def test_matrices_of_few_entries_in_many_rows_are_small_files(tmp_path):
     assert (tmp_path / "few.npz").stat().st_size < 10000 and weft.read(tmp_path / "few.npz").identical(T.convert("ss"))
     read = sp.load_npz(tmp_path / "few.npz")
     assert read.format == "coo" and read.shape == T.shape and read.data.tolist() == [1, 2] and read.row.tolist() == [0, 3 * 10**9]
+
+
+def test_slices_of_tensors_in_layouts_and_without_entries():
+    dense = np.arange(12.0).reshape(3, 4) % 5
+    keys = np.s_[1, :], np.s_[:, 1], np.s_[0:2, :], np.s_[::2, 1:3]
+    for layout in "csb(2)", "bcsr(2,2)", "dia", "dia(2)", "ell", "sell(2)", "vbl", "csc", "coo", "hh", "(i,j) -> (j:d, i:s)":
+        T = weft.tensor(dense).convert(layout)
+        for key in keys:
+            assert np.array_equal(T[key].to_numpy(), dense[key]), (layout, key)
+    for layout in "ss", "ds", "uq", "hh", "sd", "ss:1,0", "bcsr(2,2)":
+        T = weft.tensor((np.zeros(0), np.zeros((2, 0), int)), shape=(3, 4)).convert(layout)
+        for key in keys:
+            assert T[key].nnz == 0 and T[key].shape == np.zeros((3, 4))[key].shape, (layout, key)
+
+
+@pytest.mark.parametrize("extent", [2**31 - 1, 2**31, 2**31 + 1, 2**32 - 1, 2**32, 2**32 + 1, 2**40])
+def test_long_rows_as_matrices_of_scipy(extent):
+    T = weft.tensor(([1.0, 2.0], ([0, 1], [extent - 1, 5])), shape=(3, extent))
+    assert T.to_scipy().indices.tolist() == [extent - 1, 5]
+    assert (2 * T)[0, extent - 1] == 2 and (-T).identical(T * -1.0) and (T * T)[1, 5] == 4 and (T @ T.T)[1, 1] == 4
+    made = weft.einsum("ij->ij", T.to_scipy(), format="bcsr(3,1)")
+    assert made.format == "bsr" and made.indices.tolist() == [5, extent - 1]
+
+
+def test_sums_of_few_entries_in_many_rows_stay_sparse():
+    n = 10**12
+    T = weft.tensor(([1.0, 2.0], ([0, 5], [7, n - 1], [1, 2])), shape=(n, n, 3))
+    with weft.options(memory_limit="1G"):
+        assert T.sum(2)[5, n - 1] == 2 and T.mean(2)[0, 7] == 1 / 3 and T.sum(2).nnz == 2
+
+
+@pytest.mark.parametrize("rows", [10**8, 2**31 - 2, 2**40, 2**62])
+def test_coordinates_of_scipy_in_many_rows(rows):
+    M = sp.coo_matrix((np.array([1.0, 2, 3]), (np.array([rows - 1, 0, rows // 2]), np.array([0, 1, 2]))), shape=(rows, 3))
+    with weft.options(memory_limit="1G"):
+        assert weft.einsum("ij->j", M).tolist() == [1, 2, 3] and weft.tensor(M)[rows // 2, 2] == 3
+        assert weft.evaluate("y(j) = M(i,j) * x(j)", M=M, x=np.ones(3)).tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("shape", [(2**62, 2**62), (2**63 - 1, 5), (10**12, 10**12), (2**62, 3), (3, 2**63 - 1)])
+def test_pictures_of_long_extents(shape):
+    T = weft.tensor(([1.0, 2.0], ([0, shape[0] - 1], [shape[1] - 1, 0])), shape=shape)
+    assert T._repr_html_().count("<img") == 1
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_results_at_the_positions_of_an_operand_have_its_type(dtype):
+    A = (np.arange(12.0).reshape(3, 4) % 3).astype(dtype)
+    N = weft.tensor(A, format="ss")
+    for M in A, N, weft.tensor(A, format="bcsr(2,2)"):
+        made = weft.evaluate("A(i,j) = M(i,j) * N(i,j)", M=M, N=N, format="A:like(N)")
+        assert made.dtype == A.dtype and made.nnz == N.nnz and np.array_equal(made.to_numpy(), A * A)
+        assert weft.compile("A(i,j) = M(i,j) * N(i,j)", M=M, N=N, format="A:like(N)")(M=M, N=N).dtype == A.dtype

@@ -67,7 +67,7 @@ def typed(formats, operands):
     made = {}
     for name, format in formats.items():
         narrow = name in single if name in operands else operands and len(single) == len(operands)
-        given = not isinstance(format, str) or format.endswith((":f32", ":f64"))
+        given = not isinstance(format, str) or format.endswith((":f32", ":f64")) or format.startswith("like(")
         made[name] = format if given or not narrow else f"{format}:f32"
     return made
 

@@ -99,13 +99,19 @@ def _sides(rows, columns):
 
 def _widths(extent, sides):
     """Coordinates that fall on each cell."""
-    return np.diff(-(-np.arange(sides + 1) * extent // sides))
+    return np.diff(np.array([-(-place * extent // sides) for place in range(sides + 1)], float))
 
 
 def _counted(down, across, rows, columns):
     height, width = _sides(rows, columns)
-    place = (down * height // rows) * width + across * width // columns
+    place = _cell(down, rows, height) * width + _cell(across, columns, width)
     return np.bincount(place, minlength=height * width).reshape(height, width)
+
+
+def _cell(coordinates, extent, sides):
+    if extent * sides < 1 << 63:
+        return coordinates * sides // extent
+    return np.minimum(coordinates / (extent / sides), sides - 1).astype(np.int64)
 
 
 def _entries(tensor):

@@ -111,6 +111,8 @@ def _scipy(name, matrix):
         raise _other_type(name, matrix.dtype)
     if matrix.ndim != 2:
         return _engines.current().tensor((matrix.data, matrix.coords), shape=matrix.shape)
+    if matrix.format == "coo" and matrix.shape[0] // 16 > matrix.nnz + 64:  # see compressed.cpp
+        return _engines.current().tensor((matrix.data, (matrix.row, matrix.col)), shape=matrix.shape)
     if matrix.format not in _IN_PLACE or matrix.format == "coo" or (matrix.format == "bsr" and 0 in matrix.data.shape[1:]):
         return matrix.tocsr()
     if matrix.format == "dia":

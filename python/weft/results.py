@@ -48,6 +48,8 @@ def scipy_of(tensor, as_matrix, writable=True, shared=0):
     indices = np.asarray(coordinates) if coordinates is not None else np.empty(0, width)
     if indices.itemsize < 4:
         indices = indices.astype(width)
+    elif indices.itemsize == 4 and max(tensor.shape) > 1 << 31:  # without a sign up to 2**32
+        indices = indices.view(np.uint32).astype(np.int64)
     values = np.asarray(tensor._values(writable))
     if shared & 1:
         indptr, indices = indptr.copy(), indices.copy()
@@ -71,7 +73,8 @@ def scipy_of(tensor, as_matrix, writable=True, shared=0):
 def _dia(kind, tensor, writable, shared):
     """Coordinates of the level j-i count from 1 - rows."""
     places = tensor._level(0)[3]
-    offsets = np.asarray([] if places is None else places).astype(np.int64) + 1 - tensor.shape[0]
+    places = np.asarray([] if places is None else places)
+    offsets = (places.view(np.uint32) if places.itemsize == 4 else places).astype(np.int64) + 1 - tensor.shape[0]
     values = np.asarray(tensor._values(writable))[:tensor.nnz]
     values = (values.copy() if shared & 2 else values).reshape(len(offsets), -1 if len(offsets) else tensor.shape[1])
     return kind((values, offsets), shape=tensor.shape, copy=False)

@@ -426,11 +426,12 @@ class Tensor(_weft.Tensor):
     def _narrowed(self, key):
         """The range of the mode that is stored first, whose entries lie side by side, and what is left to be chosen from it."""
         kinds, _, order = self.format.partition(":")
-        first = int(order.partition(",")[0] or 0)
         whole = self, key
-        if self.ndim < 2 or not isinstance(key[first], slice) and not hasattr(key[first], "__index__"):
+        if self.ndim < 2 or not self.nnz or set(kinds) - set("dsuq") or not set(kinds) - {"d"}:
             return whole
-        if set(kinds) - set("dsuq") or not set(kinds) - {"d"} or any(self._level(level)[4] for level in range(self.ndim)):
+        first = int(order.partition(",")[0] or 0)
+        if not isinstance(key[first], slice) and not hasattr(key[first], "__index__") or any(
+                self._level(level)[4] for level in range(self.ndim)):
             return whole
         one = not isinstance(key[first], slice)
         begin = _coordinate(key[first], self.shape[first], first) if one else key[first].indices(self.shape[first])[0]
@@ -534,7 +535,8 @@ class Tensor(_weft.Tensor):
         from weft import einsums
 
         letters, left, _ = self._reduce(axis, keepdims, dtype, out)
-        return einsums.einsum(f"{letters}->{left}", self)
+        subscripts = f"{letters}->{left}"
+        return einsums.einsum(subscripts, self, format=_format_of_rows(subscripts, [self]))
 
     def mean(self, axis=None, dtype=None, out=None, *, keepdims=False):
         """Means over axes, entries that are not stored included; axis as of `sum`.

@@ -161,4 +161,28 @@ TEST_CASE("scratch: memory that another run uses, or that overlaps operands or r
   CHECK(kernel->run(other));
 }
 
+TEST_CASE("scratch: what is told is what a run wants, whichever kernel ran over the operands before") {
+  // Blocks of a matrix with another number of rows want a kernel for any, and one entry of them a workspace.
+  Bindings bindings;
+  bindings.set("M", operand("sparse(19x3,nnz=7,seed=1)", "ds"));
+  bindings.set("B", operand("uniform(3x5)"));
+  CompileOptions options;
+  options.calls = 100000;
+  options.formats = {{"Y", *parse_format("dd")}, {"M", *parse_format("bcsr(2,2)")}};
+  const auto kernel = engine_with(1).compile("Y(r,i) = M(i,j) * B(j,r)", {{"M", operand("sparse(26x1,nnz=5,seed=1)", "ds")}, {"B", operand("uniform(1x1)")}}, options);
+  REQUIRE_MESSAGE(kernel, kernel.error().message);
+  REQUIRE(kernel->run(bindings));
+  for (const char* other : {"sparse(19x3,nnz=1,seed=1)", "sparse(19x3,nnz=3,seed=1)", "sparse(19x3,nnz=50,seed=1)"}) {
+    CAPTURE(other);
+    bindings.set("M", operand(other, "ds"));
+    bindings.scratch({});
+    const std::vector<double> expected = ran(*kernel, bindings);
+    const auto bytes = kernel->scratch_bytes(bindings);
+    REQUIRE_MESSAGE(bytes, bytes.error().message);
+    std::vector<std::byte> memory(*bytes);
+    bindings.scratch(memory);
+    CHECK(ran(*kernel, bindings) == expected);
+  }
+}
+
 }  // namespace scratch_test

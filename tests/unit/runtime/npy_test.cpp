@@ -167,7 +167,7 @@ TEST_CASE("npy: requested formats and scalars") {
   CHECK(read(path, with_shape({2, 3})).nnz() == 6);
   const auto message = [&](const ReadOptions& options) { return read_failure(path, options).message; };
   CHECK(message(with_shape({3, 2})).find("the shape in the file (2x3) contradicts") != std::string::npos);
-  CHECK(message(with_format("sss")).find("order 2, but the format has 3 levels") != std::string::npos);
+  CHECK(message(with_format("sss")).find("order 2, but the format is for 3 modes") != std::string::npos);
   const Error overflow = read_failure(
       directory.write("a.npy", npy(dictionary("<f8", "(3,)"), bytes_of<double>({INFINITY, 1e39, 1e40}))), single);
   CHECK(overflow.kind == ErrorKind::input);
