@@ -163,7 +163,7 @@ TEST_CASE("mtx: every malformed file is told with its line and reason") {
     check_input_error(directory.write("bad.mtx.zst", zstandard(bad.text)), bad.line, bad.reason);
   }
   const std::string good = directory.write("a.mtx", real + "2 3 1\n1 1 1\n");
-  check_input_error(good, 2, "the format has 3 levels", with_format("sss"));
+  check_input_error(good, 2, "the format is for 3 modes", with_format("sss"));
   check_input_error(good, 2, "a matrix of 2 x 3, which the shape given for it contradicts", with_shape({2, 2}));
   check_input_error(good, 2, "a matrix of 2 x 3", with_shape({2, 3, 1}));
 }

@@ -112,7 +112,7 @@ TEST_CASE("tns: a requested format is honoured, f32 included") {
   ReadOptions single;
   single.scalar = Scalar::f32;
   CHECK(read(path, single).format().scalar == Scalar::f32);
-  check_input_error(path, 1, "the format has 3 levels", with_format("sss"));
+  check_input_error(path, 1, "the format is for 3 modes", with_format("sss"));
 }
 
 TEST_CASE("tns: numbers") {
