@@ -257,13 +257,13 @@ Expected<std::uint64_t> Workspaces::scratch_bytes(const RunOperands& operands, c
   without.host.scratch = {};
   auto bound = bound_to(without, cancellation != nullptr ? *cancellation : resources_.cancellation);
   if (!bound) return std::unexpected(bound.error());
-  std::uint64_t bytes = (*bound)->network.scratch_bytes();
+  const std::uint64_t bytes = (*bound)->network.scratch_bytes();
   put_back(std::move(*bound));
-  // A run over memory that was not lent before binds anew, and may take another kernel for these operands than what was bound already.
-  auto anew = code_.bind(without.tensors, cancellation != nullptr ? resources_.with(*cancellation) : resources_, deterministic_, without.host);
+  // A run over memory that was not lent before binds anew, and may take another kernel for these operands than was bound already.
+  const Resources resources = cancellation != nullptr ? resources_.with(*cancellation) : resources_;
+  auto anew = code_.bind(without.tensors, resources, deterministic_, without.host);
   if (!anew) return std::unexpected(anew.error());
-  bytes = std::max(bytes, anew->scratch_bytes());
-  return bytes;
+  return std::max(bytes, anew->scratch_bytes());
 }
 
 Expected<void> Workspaces::prepare(const RunOperands& operands, const Cancellation* cancellation) {

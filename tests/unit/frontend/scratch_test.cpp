@@ -169,7 +169,8 @@ TEST_CASE("scratch: what is told is what a run wants, whichever kernel ran over 
   CompileOptions options;
   options.calls = 100000;
   options.formats = {{"Y", *parse_format("dd")}, {"M", *parse_format("bcsr(2,2)")}};
-  const auto kernel = engine_with(1).compile("Y(r,i) = M(i,j) * B(j,r)", {{"M", operand("sparse(26x1,nnz=5,seed=1)", "ds")}, {"B", operand("uniform(1x1)")}}, options);
+  const Tensors other_extents = {{"M", operand("sparse(26x1,nnz=5,seed=1)", "ds")}, {"B", operand("uniform(1x1)")}};
+  const auto kernel = engine_with(1).compile("Y(r,i) = M(i,j) * B(j,r)", other_extents, options);
   REQUIRE_MESSAGE(kernel, kernel.error().message);
   REQUIRE(kernel->run(bindings));
   for (const char* other : {"sparse(19x3,nnz=1,seed=1)", "sparse(19x3,nnz=3,seed=1)", "sparse(19x3,nnz=50,seed=1)"}) {
