@@ -34,7 +34,8 @@ enum class Left : std::uint8_t { nothing, tokens };
 
 /// Runs `scenario`, whose calls of weft are armed(), with the n-th allocation failing, for WEFT_COUNT numbers n (default
 /// `usual`, of each way to fail) drawn from WEFT_SEED (default: what the commit chooses); for all of them if WEFT_COUNT is 0, for
-/// the one that WEFT_POINT says. After each fault it runs again without one, and has to be right. `memory`: whose charges have to be back where they were.
+/// the one that WEFT_POINT says. After each fault it runs again without one, and has to be right. `memory`: whose charges have to be
+/// back where they were.
 void fail_every_allocation(const std::string& name, const std::function<Outcome()>& scenario, const Memory& memory,
                            std::uint64_t usual = 40, Left left = Left::nothing);
 
