@@ -58,7 +58,7 @@ void append_operand(std::string& text, const OperandFacts& operand, const Networ
 
 void append_options(std::string& text, const PlanOptions& options, const Network& network) {
   const auto& [calls, memory_limit, planning_memory, strict_fp, prove, budget, tree, result_formats, result_patterns, results,
-               reorders_results, machine, objective, joins, cancelled_by, progress] = options;
+               reorders_results, machine, objective, joins, entries, cancelled_by, progress] = options;
   static_cast<void>(budget);            // made by plan(), as `prove` says
   static_cast<void>(reorders_results);  // false for parts of a network alone
   text += fmt::format("calls {}\n", calls);
@@ -71,6 +71,7 @@ void append_options(std::string& text, const PlanOptions& options, const Network
   if (objective == Objective::workspace_order) text += "objective workspace-order\n";
   for (const auto& [result, operand] : result_patterns) text += fmt::format("result {} like {}\n", result, operand);
   for (const auto& [join, ratio] : joins) text += fmt::format("join {:x} {}\n", join, ratio);
+  for (const auto& [result, counted] : entries) text += fmt::format("entries of {} {}\n", result, counted);
   if (machine != Machine{}) text += fmt::format("machine\n{}", print(machine));
 }
 

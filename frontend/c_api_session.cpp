@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/specialize.h"
+#include "engine/stages.h"
 #include "frontend/c_api.h"
 #include "frontend/request_text.h"
 
@@ -180,6 +181,7 @@ int32_t weft_request_set_count(weft_request* request, int32_t count, weft_error*
 int32_t weft_request_add_stage(weft_request* request, const char* stage, weft_error** error) {
   return setting(request, "request", error, [&]() -> Expected<void> {
     if (auto there = given(stage, "stage"); !there) return there;
+    if (!parse_stage(stage)) return input_error(no_stage(stage));
     request->options.stages.emplace_back(stage);
     return {};
   });

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <fstream>
 #include <sstream>
+#include <utility>
 
 namespace weft {
 
@@ -18,7 +19,9 @@ Expected<std::string> file_text(const std::string& path) {
   if (!empty && (!file || !(text << file.rdbuf()))) {
     return input_error(fmt::format("cannot read {}{}{}", path, errno != 0 ? ": " : "", errno != 0 ? std::strerror(errno) : ""));
   }
-  return text.str();
+  std::string read = std::move(text).str();
+  if (read.starts_with("\xEF\xBB\xBF")) read.erase(0, 3);
+  return read;
 }
 
 }  // namespace weft

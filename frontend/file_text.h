@@ -7,7 +7,7 @@
 
 namespace weft {
 
-/// All of a file. Input error where it cannot be read.
+/// All of a file but a byte order mark before it. Input error where it cannot be read.
 Expected<std::string> file_text(const std::string& path);
 
 }  // namespace weft

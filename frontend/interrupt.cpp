@@ -4,6 +4,7 @@
 #include <csignal>
 #include <ctime>
 #include <deque>
+#include <string_view>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -17,8 +18,11 @@ std::atomic<const Cancellation*> interrupted{nullptr};
 std::atomic<bool> goes_on_after{false};
 std::atomic<std::int64_t> interrupted_at{0};  // milliseconds
 
+// Without a cancellation that was noticed in time, the sentence is the handler's to write.
 void end_interrupted() {
   remove_unfinished_files();
+  constexpr std::string_view sentence = "error: interrupted\n";
+  (void)!::write(STDERR_FILENO, sentence.data(), sentence.size());
   _exit(130);
 }
 

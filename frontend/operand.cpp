@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
+#include <limits>
 
 #include "engine/text/names.h"
 #include "frontend/words.h"
@@ -150,8 +151,12 @@ Expected<std::uint64_t> parse_size(std::string_view text) {
   const std::size_t power = units.find(unit);
   if (unit.size() != 1 || power == std::string_view::npos) return wrong();
   const unsigned shift = 10 * (static_cast<unsigned>(power) + 1);
-  if (value > (~std::uint64_t{0} >> shift)) return input_error(fmt::format("{} are more bytes than 64 bits can count", text));
-  return (value << shift) + static_cast<std::uint64_t>(std::ldexp(parts, static_cast<int>(shift)));
+  const auto part = static_cast<std::uint64_t>(std::ldexp(parts, static_cast<int>(shift)));  // a whole unit where it rounds to one
+  constexpr std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
+  if (value > most >> shift || part > most - (value << shift)) {
+    return input_error(fmt::format("{} are more bytes than 64 bits can count", text));
+  }
+  return (value << shift) + part;
 }
 
 Expected<Tensor> load_operand(const std::string& spec, const std::optional<Format>& format, const Resources& resources,

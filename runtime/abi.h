@@ -6,7 +6,7 @@
 
 namespace weft {
 
-constexpr std::uint32_t kernel_abi_version = 9;
+constexpr std::uint32_t kernel_abi_version = 10;
 
 /// One compressed level of an appended output, as far as one chunk fills it. The parents of the level are numbered from
 /// the chunk's first coordinate on where level 0 is dense and bound by the root loop.
@@ -90,6 +90,7 @@ struct Worker {
   HashedTable* tables = nullptr;  ///< in the order of Signature::hashed, then of Signature::sorted
   std::uint64_t present = 0;      ///< bit n is set where something was accumulated into output n of Signature::told
   std::uint64_t fresh = 0;        ///< bit n: output n of Signature::begun holds anything, and not what is to be added to
+  std::uint64_t clean = 0;        ///< 1 once a kernel has cleared the marks in `scratch`, which each leaves clean that is done
 };
 
 enum class KernelStatus : std::int32_t { done = 0, cancelled = 1, out_of_memory = 2, limit = 3, failed_check = 4 };

@@ -495,7 +495,7 @@ Expected<ReadLayout> read_named(std::string_view text, std::size_t begin, std::s
   const auto expanded = right ? expanded_layout(name, {numbers, word}) : std::nullopt;
   if (!expanded)
     return at_caret(text, begin, ErrorKind::input,
-                    fmt::format("layout: {} is written {}, with numbers from 1 on (band: from 0)", name, *signature));
+                    fmt::format("layout: {} is written {}, with numbers from 1 (band: 0) to 2^31", name, *signature));
   auto layout = LayoutParser(*expanded).run();
   if (!layout) return std::unexpected(layout.error());
   return ReadLayout{std::move(*layout), at};

@@ -2,20 +2,33 @@
 // coordinates touched; a bitmap has values and marks, which are listed when it drives. Keys of several modes are linear in
 // both. Marks are bytes: to set one reads nothing. Those of keys are clean outside of every `with`, at the cost of what was
 // touched, those of bitmaps below other levels are cleared where their `with` begins.
+#include <algorithm>
+#include <cstddef>
+
 #include "engine/codegen/generate.h"
 #include "engine/codegen/long_sum.h"
+#include "runtime/abi.h"
 #include "runtime/level_traits.h"
 
 namespace weft {
 
-/// Scratch is shared by kernels, so that a kernel finds anything there when it starts.
+/// Scratch is shared by kernels, so that a kernel finds anything there when it starts, but for what a worker ran of it before: a table of
+/// two modes of 5000 coordinates has 24 MB of marks, which every chunk would clear.
 void Generator::clean_marks() {
-  for (const StorageCode& storage : storages_)
-    if (const std::uint32_t key = key_levels(*storage.storage); key > 0 && storage.touched) {
+  const auto has_marks = [](const StorageCode& storage) { return key_levels(*storage.storage) > 0 && storage.touched; };
+  if (std::ranges::none_of(storages_, has_marks)) return;
+  llvm::IRBuilder<>& ir = emit_->ir();
+  llvm::Value* place = emit_->worker_place(offsetof(Worker, clean));
+  emit_->if_then(ir.CreateICmpEQ(emit_->load(emit_->word(), place, 8), emit_->constant(0)), [&] {
+    for (const StorageCode& storage : storages_) {
+      if (!has_marks(storage)) continue;
+      const std::uint32_t key = key_levels(*storage.storage);
       llvm::Value* marks = emit_->constant(1);
       for (std::uint32_t level = 0; level < key; ++level) marks = emit_->mul(marks, storage.levels[level].extent);
-      emit_->ir().CreateMemSet(storage.levels[key - 1].marks, emit_->ir().getInt8(0), marks, llvm::Align(8));
+      ir.CreateMemSet(storage.levels[key - 1].marks, ir.getInt8(0), marks, llvm::Align(8));
     }
+    emit_->store(emit_->constant(1), place, 8);
+  });
 }
 
 void Generator::open_workspace(loop::StorageId workspace) {

@@ -110,6 +110,8 @@ struct PlanOptions {
   Objective objective = Objective::time;
   /// Sizes of joins of sparse operands (joins.h) over what independence says, where they were counted.
   std::map<std::uint64_t, double> joins;
+  /// Distinct coordinates of results, by name, where they were counted: of the modes that sparse operands restrict.
+  std::map<std::string, double> entries;
   /// Any of these ends planning, between trees and layouts, with an error; a plan does not depend on them.
   std::vector<Cancellation> cancelled_by;
   /// Told between trees, layouts and questions to Z3 how much of the search is done; often. May be empty.

@@ -97,8 +97,9 @@ def case_while_reading_a_pipe(weft):
     else:
         start = time.monotonic()
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
+        _, err = process.communicate(timeout=20)
         require_interrupted((process.returncode, time.monotonic() - start, "", ""))
+        require_in(b"interrupted", err, "the sentence of a handler that nothing else ran beside")
     for descriptor in held:
         os.close(descriptor)
 
@@ -186,7 +187,7 @@ def case_json_report(weft):
     status, _, out, err = interrupted(weft, [*HEAVY, "--repeat", "1000", "--json"], at_work(0.5))
     require_equal(status, 130, "exit status")
     require('"run_ms"' not in out, "no report of a run that did not end")
-    require("interrupted" in err or err == "", f"standard error {err!r}")
+    require_in("interrupted", err, "standard error")
 
 
 def case_terminate(weft):

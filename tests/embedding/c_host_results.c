@@ -33,6 +33,7 @@ void sparse_result(weft_engine* engine) {
   EXPECT(weft_request_set_repeat(request, 2, &error) == WEFT_OK);
   EXPECT(weft_request_add_stage(request, "schedule", &error) == WEFT_OK);
   EXPECT(weft_request_add_stage(request, "object", &error) == WEFT_OK);
+  EXPECT_ERROR(WEFT_INPUT, "zz", weft_request_add_stage(request, "zz", &error));
   EXPECT(weft_session_evaluate(session, "A(i,j) = B(i,k) * C(k,j)", 2, operands, request, &evaluation, &error) == WEFT_OK);
   EXPECT(weft_evaluation_report(evaluation, &text, &error) == WEFT_OK);
   EXPECT(strstr(text, "\"run_ms\":[") != NULL && strstr(text, "\"results\":{\"A\"") != NULL);

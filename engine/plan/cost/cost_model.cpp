@@ -52,7 +52,7 @@ std::shared_ptr<const SparseTarget> sparse_target(const Contractions& contractio
   const ScheduledAccess& written = contractions.steps.back().target;
   const ContractedTensor& result = contractions.tensors[written.tensor];
   if (!result.sparse()) return nullptr;
-  ProductEstimate product = estimate_of(contractions, contractions.steps.size() - 1, network, operands, options.joins);
+  ProductEstimate product = estimate_of(contractions, contractions.steps.size() - 1, network, operands, options.joins, options.entries);
   return std::make_shared<const SparseTarget>(result, written.indices, std::move(product), behind_shared_levels(contractions, result));
 }
 

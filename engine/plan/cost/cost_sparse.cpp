@@ -32,7 +32,9 @@ KeyedPrice CostModel::drain(Outside outside, IndexId index, StatementRange range
   const double entered = iterations(bound, last);
   const double products = entered > 0 ? iterations(bound | indices(range.last), last) / entered : 0;
   const double inserts = products / std::max(1.0, result_->block());
-  return cheapest_keyed(options_.machine, result_->workspace(bound, inserts));
+  KeyedWorkspace workspace = result_->workspace(bound, inserts);
+  workspace.runs = options_.calls;
+  return cheapest_keyed(options_.machine, workspace);
 }
 
 bool CostModel::may_be_counted(StatementRange range) const {

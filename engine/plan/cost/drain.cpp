@@ -29,8 +29,12 @@ constexpr double split_key = 2.5;         // and when draining: runs of equal co
 // estimate, and with few of them both seem to cost nothing. So a hash table has to promise more than a little.
 constexpr double hashed_advantage = 1.25;
 
-// An accumulator is a table of all keys for every thread.
+// An accumulator is a table of all keys for every thread, with a byte for each as its mark. Each thread clears the marks in
+// every run. In the first one what it touches are new pages.
 constexpr double most_table_bytes = 1u << 30;
+constexpr double mark_bytes = 1;
+constexpr double new_byte = 0.1;
+constexpr double page_bytes = 2 << 20;
 
 }  // namespace
 
@@ -44,6 +48,9 @@ KeyedPrice keyed_price(const Machine& machine, const KeyedWorkspace& workspace, 
                                                : workspace.keys / 64 * read_marks + entries * read_marked)
           : 0;
   KeyedPrice price{kind, machine.reset_entry, 0};
+  const double fillings = std::max(1.0, workspace.fillings);
+  const double threads = std::min<double>(machine.threads, fillings);
+  const double new_share = threads / fillings / std::max(1.0, workspace.runs);  // of one filling, of what every thread has once
   if (!workspace.one_mode) price.ns += workspace.inserts * compose_key + entries * split_key;
   if (has_slots(kind)) {
     price.bytes = entries * slots_per_entry * (value + 12);
@@ -51,14 +58,20 @@ KeyedPrice keyed_price(const Machine& machine, const KeyedWorkspace& workspace, 
     const double far = workspace.ordered && level == 3 ? entries * far_entry : 0;
     price.ns += workspace.inserts * (insert_hashed + machine.gather[level]);
     price.ns += entries * (slots_per_entry * drain_slot + drain_entry) + sorting + far;
+    price.ns += new_share * price.bytes * new_byte;
     return price;
   }
-  price.bytes = workspace.keys * (value + 0.125);
-  // Few touched lines stay near; touching one for the first time, and clearing it, goes to where the table is.
-  const double touched = std::min(price.bytes, entries * std::max(value, machine.line_bytes));
-  const double miss = machine.gather[machine.cache_level(price.bytes)];
+  price.bytes = workspace.keys * (value + mark_bytes);
+  // Few touched lines stay near, and marks, of which a line has many; touching a value for the first time, and clearing it,
+  // goes to where the table is.
+  const double values = workspace.keys * value;
+  const double touched = std::min(values, entries * std::max(value, machine.line_bytes));
+  const double miss = machine.gather[machine.cache_level(values)];
   price.ns += workspace.inserts * (insert_mark + machine.gather[machine.cache_level(touched)]);
   price.ns += entries * (drain_entry + miss);
+  const double marks = workspace.keys * mark_bytes;
+  const double touched_pages = std::min(price.bytes, fillings * entries / threads * page_bytes);
+  price.ns += threads / fillings * marks / machine.stream[machine.cache_level(marks)] + new_share * touched_pages * new_byte;
   if (has_bits(kind)) {
     price.ns += workspace.keys * scan_key;
   } else {
@@ -70,7 +83,7 @@ KeyedPrice keyed_price(const Machine& machine, const KeyedWorkspace& workspace, 
 
 KeyedPrice cheapest_keyed(const Machine& machine, const KeyedWorkspace& workspace) {
   KeyedPrice best = keyed_price(machine, workspace, LevelKind::accumulator);
-  const bool too_large = workspace.keys * (workspace.block * workspace.scalar_bytes + 0.125) > most_table_bytes;
+  const bool too_large = workspace.keys * (workspace.block * workspace.scalar_bytes + mark_bytes) > most_table_bytes;
   const auto consider = [&](LevelKind kind, double advantage) {
     const KeyedPrice other = keyed_price(machine, workspace, kind);
     if (too_large && !has_slots(kind)) return;

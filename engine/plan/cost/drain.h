@@ -13,6 +13,8 @@ struct KeyedWorkspace {
   double inserts = 0;    ///< accumulations
   double block = 1;      ///< values per entry
   double scalar_bytes = 8;
+  double fillings = 1;   ///< in a run, by all threads
+  double runs = 1;       ///< with the same memory
   bool one_mode = true;  ///< else no bitmap, and keys are made of several coordinates
   bool ordered = true;   ///< drained in order
 };

@@ -37,19 +37,20 @@ struct Written {
   const Network& network;
   const std::vector<OperandFacts>& operands;
   const Joins& joins;
+  const std::map<std::string, double>& entries;
 
   const ScheduledStatement& statement() const { return schedule.statements[number]; }
   const std::vector<IndexId>& indices() const { return statement().target.indices; }
   const ScheduledTensor& tensor() const { return schedule.tensors[statement().target.tensor]; }
-  ProductEstimate product() const { return estimate_of(schedule, number, network, operands, joins); }
+  ProductEstimate product() const { return estimate_of(schedule, number, network, operands, joins, entries); }
 };
 
 // Nothing where the schedule is no forest, which check() refuses.
 template <class Ask>
 auto of_part(const Schedule& schedule, std::size_t writer, const Problem& problem, const Ask& ask) {
   const auto& [network, operands, options] = problem;
-  using Answer = decltype(ask(Written{schedule, writer, network, operands, options.joins}));
-  if (network.assignments.size() == 1) return ask(Written{schedule, writer, network, operands, options.joins});
+  using Answer = decltype(ask(Written{schedule, writer, network, operands, options.joins, options.entries}));
+  if (network.assignments.size() == 1) return ask(Written{schedule, writer, network, operands, options.joins, options.entries});
   const auto parts = forest_parts(schedule, network, operands);
   if (!parts) return Answer{};
   for (const ForestPart& part : *parts) {
@@ -57,7 +58,7 @@ auto of_part(const Schedule& schedule, std::size_t writer, const Problem& proble
     if (writer < part.first_statement || number >= part.schedule.statements.size()) continue;
     const Joins own = options.joins.empty() ? Joins() : renumbered(options.joins, occurrences(network, operands),
                                                                    occurrences(part.network, part.operands));
-    return ask(Written{part.schedule, number, part.network, part.operands, own});
+    return ask(Written{part.schedule, number, part.network, part.operands, own, options.entries});
   }
   return Answer{};
 }

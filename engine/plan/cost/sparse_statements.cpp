@@ -80,12 +80,14 @@ KeyedPrice StatementModels::made_workspace(std::uint32_t writer, IndexSet shared
   figures.block = combinations(statement.target->indices() & ~statement.keyed & ~shared);
   figures.scalar_bytes = statement.target->scalar_bytes();
   figures.keys = combinations(key);
+  figures.runs = options_.calls;
   figures.one_mode = (key & (key - 1)) == 0;
   figures.ordered = !figures.one_mode;
   const double more = entered > 0 ? joined / entered : 1;
   figures.inserts = iterations_below(writer, shared) * more / std::max(1.0, figures.block);
   if (shared != 0) {
-    figures.entries = entries / std::max(1.0, product.distinct(shared));
+    figures.fillings = product.distinct(shared);
+    figures.entries = entries / std::max(1.0, figures.fillings);
     return cheapest_keyed(options_.machine, figures);
   }
   double fillings = 1;
@@ -99,6 +101,7 @@ KeyedPrice StatementModels::made_workspace(std::uint32_t writer, IndexSet shared
   }
   figures.one_mode = true;
   figures.ordered = true;
+  figures.fillings = fillings;
   figures.entries = entries / std::max(1.0, fillings);
   figures.inserts /= std::max(1.0, fillings);
   KeyedPrice price = cheapest_keyed(options_.machine, figures);

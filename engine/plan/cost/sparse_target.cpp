@@ -78,6 +78,7 @@ KeyedWorkspace SparseTarget::workspace(IndexSet bound, double inserts) const {
   const double parents = direct == 0 ? 1 : product_.distinct(direct);
   workspace.entries = parents > 0 ? entries_ / std::max(1.0, parents) : 0;
   workspace.inserts = inserts;
+  workspace.fillings = parents;
   workspace.block = block_;
   workspace.scalar_bytes = scalar_bytes_;
   workspace.one_mode = modes == 1;
@@ -123,10 +124,14 @@ JoinSet product_join(Steps steps, std::size_t writer, const std::vector<Occurren
 }
 
 ProductEstimate estimate_of(Steps steps, std::size_t writer, const Network& network, const std::vector<OperandFacts>& operands,
-                            const std::map<JoinSet, double>& joins) {
+                            const std::map<JoinSet, double>& joins, const std::map<std::string, double>& entries) {
   ProductEstimate product(network, operands, leaves_of(steps, writer));
   // Several assignments number their operands each for themselves.
-  if (joins.empty() || network.assignments.size() > 1) return product;
+  if (network.assignments.size() > 1) return product;
+  const TensorAccess& result = network.assignments.front().result;
+  const auto counted = entries.find(network.tensors[result.tensor].name);
+  if (writer + 1 == steps.size() && counted != entries.end()) product.set_counted(index_set(result.indices), counted->second);
+  if (joins.empty()) return product;
   const std::vector<Occurrence> all = occurrences(network, operands);
   product.scale_contributions(counted_ratio(product_join(steps, writer, all), all, joins));
   return product;

@@ -64,9 +64,8 @@ class SparseTarget {
 /// The accesses, of all those of a network, whose product a step writes.
 JoinSet product_join(Steps steps, std::size_t writer, const std::vector<Occurrence>& all);
 
-/// What flows into a tensor that a step writes; with what joins were counted, of a network of one
-/// assignment.
+/// What flows into a tensor that a step writes; of a network of one assignment with what was counted, as in PlanOptions.
 ProductEstimate estimate_of(Steps steps, std::size_t writer, const Network& network, const std::vector<OperandFacts>& operands,
-                            const std::map<JoinSet, double>& joins = {});
+                            const std::map<JoinSet, double>& joins = {}, const std::map<std::string, double>& entries = {});
 
 }  // namespace weft

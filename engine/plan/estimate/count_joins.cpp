@@ -19,6 +19,7 @@ namespace {
 struct Part {
   std::vector<std::vector<std::uint64_t>> columns;
   std::vector<std::size_t> column_of;  // per shared index of the join; columns.size() if it lacks it
+  std::size_t own = 0;                 // the first column that no other part has
   std::size_t size() const { return columns.empty() ? 0 : columns.front().size(); }
 };
 
@@ -28,12 +29,14 @@ struct Range {
 };
 
 // The fixed hash of SplitMix64 (Steele, Lea and Flood, 2014).
-double place_of(std::uint64_t coordinate) {
+std::uint64_t hash_of(std::uint64_t coordinate) {
   std::uint64_t z = coordinate + 0x9E3779B97F4A7C15;
   z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
   z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
-  return static_cast<double>((z ^ (z >> 31)) >> 11) * 0x1p-53;
+  return z ^ (z >> 31);
 }
+
+double place_of(std::uint64_t coordinate) { return static_cast<double>(hash_of(coordinate) >> 11) * 0x1p-53; }
 
 Range equal_range(const std::vector<std::uint64_t>& column, Range range, std::uint64_t value) {
   const auto begin = column.begin() + static_cast<std::ptrdiff_t>(range.begin);
@@ -47,6 +50,16 @@ class Walk {
  public:
   Walk(const std::vector<Part>& parts, std::size_t shared, double steps) : parts_(parts), shared_(shared), left_(steps) {}
 
+  /// Distinct combinations of what only one part has with these shared indices, by their hashes.
+  std::optional<double> distinct(const std::vector<bool>& kept) {
+    kept_ = &kept;
+    if (!count()) return std::nullopt;
+    std::ranges::sort(met_);
+    return static_cast<double>(std::unique(met_.begin(), met_.end()) - met_.begin());
+  }
+
+  double left() const { return left_; }
+
   /// Nothing if the steps did not suffice.
   std::optional<double> count() {
     std::vector<Range> ranges;
@@ -59,7 +72,9 @@ class Walk {
  private:
   double below(std::size_t index, const std::vector<Range>& ranges) {
     if (left_ < 0) return 0;
+    if (kept_ != nullptr && !is_new(index, ranges)) return 0;
     if (index == shared_) {
+      if (kept_ != nullptr) meet(0, bound_, ranges);
       double product = 1;
       for (const Range& range : ranges) product *= static_cast<double>(range.end - range.begin);
       return product;
@@ -85,14 +100,50 @@ class Walk {
         met = inner[part].begin < inner[part].end;
       }
       place = equal_range(driving, {place, ranges[driver].end}, value).end;
-      if (met) total += below(index + 1, inner);
+      if (!met) continue;
+      const std::uint64_t outer = bound_;
+      if (kept_ != nullptr && (*kept_)[index]) bound_ = hash_of(bound_ ^ value);
+      total += below(index + 1, inner);
+      bound_ = outer;
     }
     return total;
+  }
+
+  // What follows from here depends on what is left of the parts that have more columns, and on what was kept: A(i,j) * B(j,k) * C(k,l)
+  // goes on from (i, k) once, however many j lead there.
+  bool is_new(std::size_t index, const std::vector<Range>& ranges) {
+    std::uint64_t state = hash_of(bound_ ^ hash_of(index));
+    for (std::size_t part = 0; part < parts_.size(); ++part) {
+      bool more = parts_[part].own < parts_[part].columns.size();
+      for (std::size_t later = index; later < shared_; ++later) more = more || parts_[part].column_of[later] < parts_[part].columns.size();
+      state = hash_of(state ^ (more ? hash_of(ranges[part].begin) + ranges[part].end : 0));
+    }
+    return seen_.insert(state).second;
+  }
+
+  // The combinations of what only the parts from this one on have.
+  void meet(std::size_t part, std::uint64_t bound, const std::vector<Range>& ranges) {
+    if (left_ < 0) return;
+    if (part == parts_.size()) {
+      left_ -= 1;
+      met_.push_back(bound);
+      return;
+    }
+    const auto& columns = parts_[part].columns;
+    for (std::size_t place = ranges[part].begin; place < ranges[part].end; ++place) {
+      std::uint64_t with = bound;
+      for (std::size_t column = parts_[part].own; column < columns.size(); ++column) with = hash_of(with ^ columns[column][place]);
+      meet(part + 1, with, ranges);
+    }
   }
 
   const std::vector<Part>& parts_;
   std::size_t shared_;
   double left_;
+  const std::vector<bool>* kept_ = nullptr;  // per shared index; none where distinct combinations are not asked for
+  std::uint64_t bound_ = 0;
+  std::vector<std::uint64_t> met_;
+  std::unordered_set<std::uint64_t> seen_;
 };
 
 }  // namespace
@@ -106,10 +157,12 @@ struct JoinCounter::State {
   std::map<TensorId, Coordinates> entries;
   JoinBudget effort;
   Resources resources;
+  double steps = 0;  // that the last count took
 
   struct Member {
     const Occurrence* occurrence = nullptr;
     std::vector<std::size_t> modes;  // of the projection
+    std::vector<std::pair<std::size_t, std::size_t>> equal = {};  // modes of one index: its entries are on their diagonal
   };
 
   Expected<const Coordinates*> coordinates(TensorId tensor) {
@@ -146,8 +199,14 @@ struct JoinCounter::State {
       }
     }
     std::vector<std::uint64_t> found;
+    std::vector<std::pair<Indices, Indices>> diagonals;
+    for (const auto& [mode, other] : member.equal) {
+      diagonals.emplace_back(Indices(all.crd[mode], coordinate_bits(all.extents[mode])),
+                             Indices(all.crd[other], coordinate_bits(all.extents[other])));
+    }
     for (std::uint64_t n = 0; n < all.count; ++n) {
       if (hashed && share < 1 && place_of((*hashed)[n]) >= share) continue;
+      if (!std::ranges::all_of(diagonals, [&](const auto& both) { return both.first[n] == both.second[n]; })) continue;
       if (std::ranges::all_of(tests, [&](const Test& test) { return test.values->contains(test.crd[n]); })) found.push_back(n);
     }
     return found;
@@ -168,11 +227,10 @@ struct JoinCounter::State {
         placed[*mode] = true;
       }
     }
+    part.own = order.size();
     for (const std::size_t mode : member.modes) {
       if (!placed[mode]) order.push_back(mode);
     }
-    std::vector<std::vector<std::uint64_t>> rows;
-    rows.reserve(chosen.size());
     std::vector<Indices> crd;
     for (const std::size_t mode : order) crd.emplace_back(all.crd[mode], coordinate_bits(all.extents[mode]));
     std::vector<std::vector<std::uint64_t>> values(order.size());
@@ -204,9 +262,12 @@ struct JoinCounter::State {
     return part;
   }
 
-  // The join restricted to the sampled share of one index's coordinates; nothing if that is too much work.
+  static std::vector<IndexId> connected(IndexId first, std::vector<IndexId> ranked, const std::vector<Member>& members);
+
+  // The join restricted to the sampled share of one index's coordinates; nothing if that is too much work. With `kept_indices`
+  // its distinct combinations of these indices.
   Expected<std::optional<double>> counted(const std::vector<Member>& members, std::vector<IndexId> shared, IndexId sampled,
-                                          double share) {
+                                          double share, IndexSet kept_indices = 0) {
     // Walked first, where it is shared.
     if (const auto place = std::ranges::find(shared, sampled); place != shared.end()) std::rotate(shared.begin(), place, place + 1);
     std::vector<Part> parts(members.size());
@@ -247,7 +308,13 @@ struct JoinCounter::State {
         }
       }
     }
-    return Walk(parts, shared.size(), effort.steps).count();
+    if (kept_indices == 0) return Walk(parts, shared.size(), effort.steps).count();
+    std::vector<bool> walked;
+    for (const IndexId index : shared) walked.push_back(contains(kept_indices, index));
+    Walk walk(parts, shared.size(), effort.steps);
+    const auto found = walk.distinct(walked);
+    steps = effort.steps - walk.left();
+    return found;
   }
 };
 
@@ -364,6 +431,82 @@ Expected<double> JoinCounter::ratio(JoinSet join) {
   if (ratio && !*ratio && restricts_less) ratio = estimated(ranked.front(), usual_attempts);
   if (!ratio) return std::unexpected(ratio.error());
   return ratio->value_or(1);
+}
+
+// These indices, from the first one on each in an access of one before it, if one is.
+std::vector<IndexId> JoinCounter::State::connected(IndexId first, std::vector<IndexId> ranked, const std::vector<Member>& members) {
+  std::vector<IndexId> order;
+  IndexSet reached = one_index(first);
+  while (!ranked.empty()) {
+    auto next = std::ranges::find_if(ranked, [&](IndexId index) { return contains(reached, index); });
+    if (next == ranked.end()) next = ranked.begin();
+    for (const Member& member : members) {
+      if (!mode_of(member, *next)) continue;
+      for (const std::size_t mode : member.modes) reached |= one_index(member.occurrence->indices[mode]);
+    }
+    order.push_back(*next);
+    ranked.erase(next);
+  }
+  return order;
+}
+
+Expected<std::optional<double>> JoinCounter::entries(JoinSet join, IndexSet indices) {
+  std::vector<State::Member> members;
+  std::map<IndexId, Use> uses;
+  double most_entries = 0;
+  for (const Occurrence& occurrence : state_->known) {
+    if ((join & occurrence.all()) == 0) continue;
+    State::Member member{&occurrence, {}};
+    for (std::size_t mode = 0; mode < occurrence.indices.size(); ++mode) {
+      if (state_->located.contains(occurrence.first_bit + mode)) return std::optional<double>();
+      const IndexId index = occurrence.indices[mode];
+      const auto first = static_cast<std::size_t>(std::ranges::find(occurrence.indices, index) - occurrence.indices.begin());
+      if (first != mode) {
+        member.equal.emplace_back(first, mode);
+        continue;
+      }
+      Use& use = uses[index];
+      ++use.operands;
+      use.distinct = std::min(use.distinct, state_->statistics.at(occurrence.tensor).distinct(ModeSet{1} << mode));
+      use.extent = state_->extents[index];
+      member.modes.push_back(mode);
+    }
+    most_entries = std::max(most_entries, state_->statistics.at(occurrence.tensor).nnz());
+    members.push_back(std::move(member));
+  }
+  // What only one access has and the product sums over lets through all the same.
+  for (State::Member& member : members) {
+    std::erase_if(member.modes, [&](std::size_t mode) {
+      const IndexId index = member.occurrence->indices[mode];
+      return uses[index].operands == 1 && !contains(indices, index);
+    });
+  }
+  std::erase_if(members, [](const State::Member& member) { return member.modes.empty(); });
+  std::map<IndexId, Use> kept;
+  for (const auto& [index, use] : uses) {
+    if (contains(indices, index)) kept[index] = use;
+  }
+  if (kept.empty()) return std::optional<double>();
+  // That of which most coordinates are left in a sample.
+  const IndexId sampled = std::ranges::max_element(kept, {}, [](const auto& use) { return use.second.distinct; })->first;
+  std::erase_if(uses, [&](const auto& use) { return use.second.operands < 2 && use.first != sampled; });
+  const std::vector<IndexId> shared = State::connected(sampled, ranked_indices(uses), members);
+  // As few as tell something, then as many as the effort suffices for, by what those took.
+  constexpr double fewest_sampled = 24;
+  const double most = std::min(1.0, state_->effort.entries / most_entries);
+  double share = std::min(most, fewest_sampled / kept[sampled].distinct);
+  auto found = state_->counted(members, shared, sampled, share, indices);
+  if (!found || !*found) return found;
+  const double wider = std::min(most, share * 0.7 * state_->effort.steps / std::max(state_->steps, 1.0));
+  if (wider > 2 * share) {
+    const auto again = state_->counted(members, shared, sampled, wider, indices);
+    if (!again) return again;
+    if (*again) {
+      share = wider;
+      found = again;
+    }
+  }
+  return std::optional(**found / share);
 }
 
 }  // namespace weft

@@ -1,8 +1,9 @@
-// Counting joins on the operands themselves, in whole or on a sample.
+// Counting joins, and what is left of them where indices are summed, on the operands themselves, in whole or on a sample.
 #pragma once
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,11 @@ class JoinCounter {
   /// suffice or the join is empty by independence. A join that no sampled entry has counts as half an entry. Errors:
   /// memory, cancellation.
   Expected<double> ratio(JoinSet join);
+
+  /// Distinct combinations of those of these indices that the accesses of a join have, one access or several: what a
+  /// product of them stores. Nothing where the effort does not suffice. On a sample of the coordinates of one of these
+  /// indices, of which each has all of its combinations. Errors as above.
+  Expected<std::optional<double>> entries(JoinSet join, IndexSet indices);
 
  private:
   struct State;

@@ -18,6 +18,8 @@ ProductEstimate::ProductEstimate(const Network& network, const std::vector<Opera
   for (const Index& index : network.indices) extents_.push_back(static_cast<double>(index.extent));
   for (const TensorAccess& factor : factors) {
     all_ |= index_set(factor.indices);
+    // T(i,j) * T(i,j): a tensor lets through what it lets through, however often it stands there.
+    if (std::find(factors.begin(), factors.begin() + (&factor - factors.data()), factor) != factors.begin() + (&factor - factors.data())) continue;
     const OperandFacts& facts = facts_of(operands, factor.tensor);
     if (!has_sparse_level(facts.format)) continue;
     Factor& added = factors_.emplace_back(factor.indices, &facts.statistics);
@@ -49,8 +51,21 @@ double ProductEstimate::let_through(IndexSet indices) const {
   return let_through;
 }
 
+void ProductEstimate::set_counted(IndexSet indices, double distinct) {
+  counted_ = indices & restricted_;
+  counted_distinct_ = distinct;
+}
+
 double ProductEstimate::distinct(IndexSet indices) const {
   indices &= all_;
+  if (counted_ == 0 || (indices & counted_) == 0) return by_independence(indices);
+  const double counted = counted_distinct_ * combinations(indices & ~restricted_);
+  const IndexSet summed = indices & restricted_ & ~counted_;
+  if ((counted_ & ~indices) == 0) return summed == 0 ? counted : std::max(counted, by_independence(indices));
+  return summed == 0 ? std::min(counted, by_independence(indices)) : by_independence(indices);
+}
+
+double ProductEstimate::by_independence(IndexSet indices) const {
   const double known = let_through(indices);
   const double others = combinations(all_ & ~indices);
   if (known <= 0 || others <= 0) return 0;
@@ -63,8 +78,12 @@ double ProductEstimate::fill(IndexSet indices) const {
   return all > 0 ? distinct(indices) / all : 1;
 }
 
-ProductEstimate result_estimate(const Network& network, const std::vector<OperandFacts>& operands) {
-  return ProductEstimate(network, operands, network.assignments.front().terms.front().factors);
+ProductEstimate result_estimate(const Problem& problem) {
+  const Assignment& assignment = problem.network.assignments.front();
+  ProductEstimate product(problem.network, problem.operands, assignment.terms.front().factors);
+  const auto counted = problem.options.entries.find(problem.network.tensors[assignment.result.tensor].name);
+  if (counted != problem.options.entries.end()) product.set_counted(index_set(assignment.result.indices), counted->second);
+  return product;
 }
 
 Statistics estimated_statistics(const ProductEstimate& product, const Network& network,

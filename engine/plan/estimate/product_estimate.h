@@ -16,7 +16,8 @@ namespace weft {
 ///   distinct(U) = let_through(U) * (1 - (1 - q)^E),   q = all contributions / (let_through(U) * E)
 ///
 /// Contributions may be known better: where hubs meet, a masked product has as many entries as its mask and not as few as
-/// independence says.
+/// independence says. So may the entries of a result: of A·A of a matrix of a mesh independence expects up to fifty times
+/// too many, for neighbours have the same neighbours.
 ///
 /// Keeps references to the statistics of the operands.
 class ProductEstimate {
@@ -28,6 +29,9 @@ class ProductEstimate {
 
   /// How many contributions there are over what independence says.
   void scale_contributions(double ratio) { everything_ *= ratio; }
+
+  /// The distinct combinations of these indices, or of those of them that factors restrict, were counted.
+  void set_counted(IndexSet indices, double distinct);
 
   double distinct(IndexSet indices) const;
   double extent(IndexId index) const { return extents_[index]; }
@@ -44,16 +48,19 @@ class ProductEstimate {
   };
   double combinations(IndexSet indices) const;
   double let_through(IndexSet indices) const;
+  double by_independence(IndexSet indices) const;
 
   std::vector<double> extents_;
   std::vector<Factor> factors_;  // those that restrict
   IndexSet all_ = 0;
   IndexSet restricted_ = 0;
   double everything_ = 0;  // contributions
+  IndexSet counted_ = 0;
+  double counted_distinct_ = 0;
 };
 
-/// Of the whole term.
-ProductEstimate result_estimate(const Network& network, const std::vector<OperandFacts>& operands);
+/// Of the whole term of the first assignment, with what was counted of its result.
+ProductEstimate result_estimate(const Problem& problem);
 
 /// Statistics of a tensor with these indices whose entries are those of the product.
 Statistics estimated_statistics(const ProductEstimate& product, const Network& network,

@@ -23,7 +23,7 @@ WorkspaceBytes::WorkspaceBytes(const Alternative& alternative, const Problem& pr
   if (!sparse) return;
   model_.emplace(contractions, problem, alternative.paths);
   for (std::size_t number = 0; number < contractions.steps.size(); ++number) {
-    products_.push_back(estimate_of(contractions, number, network, operands, options.joins));
+    products_.push_back(estimate_of(contractions, number, network, operands, options.joins, options.entries));
   }
 }
 

@@ -108,14 +108,14 @@ std::vector<ResultFormat> result_formats(const Problem& problem) {
   }
   if (asked && requested->second.all_dense()) {
     const bool sparse = indices.size() > 1 && has_sparse_factor(network, operands);
-    return dense_ways(requested->second, sparse ? result_estimate(network, operands).restricted() : 0, problem);
+    return dense_ways(requested->second, sparse ? result_estimate(problem).restricted() : 0, problem);
   }
   const ResultFormat dense{dense_format(result.extents.size(), result.scalar)};
   // The order of workspaces is a question about dense ones.
   const bool orders = options.objective == Objective::workspace_order;
   if (!asked && orders) return {dense};
   if (!asked && (result.extents.empty() || !has_sparse_factor(network, operands))) return {dense};
-  const ProductEstimate product = result_estimate(network, operands);
+  const ProductEstimate product = result_estimate(problem);
   if (!asked && product.fill(index_set(indices)) >= sparse_fill) return dense_ways(dense.format, product.restricted(), problem);
 
   // Shared positions cost nothing: where they are possible nothing is cheaper.

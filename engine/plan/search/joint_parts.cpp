@@ -39,7 +39,10 @@ bool is_sparse(const Network& network, const Assignment& assignment, const std::
   for (const TensorAccess& factor : assignment.terms.front().factors) {
     if (std::ranges::find(operands, factor.tensor, &OperandFacts::tensor) != operands.end()) known.push_back(factor);
   }
-  const ProductEstimate estimate(network, operands, known);
+  ProductEstimate estimate(network, operands, known);
+  if (const auto counted = options.entries.find(name); counted != options.entries.end()) {
+    estimate.set_counted(index_set(assignment.result.indices), counted->second);
+  }
   const IndexSet restricted = estimate.restricted() & index_set(assignment.result.indices);
   return restricted != 0 && estimate.fill(restricted) < sparse_fill;
 }

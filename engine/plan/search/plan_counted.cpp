@@ -4,6 +4,7 @@
 
 #include "engine/plan/cost/memory_demand.h"
 #include "engine/plan/estimate/quantise.h"
+#include "engine/plan/schedule/result_format.h"
 
 namespace weft {
 
@@ -18,6 +19,57 @@ Expected<void> count_joins_of(const Schedule& schedule, const Network& network, 
 }
 
 namespace {
+
+constexpr double few_elements = 4096;  // of a result: stored one way or the other, it takes no time
+constexpr double certainly_sparse = sparse_fill / 10;
+
+// Whether independence can be wrong about which format a result without a format should have: on diagonals, and where several
+// sparse accesses are joined and none of them is a mask. It may expect too many entries, of meshes, and too few of results
+// no longer than the operands: every vertex of a mesh has triangles.
+bool may_be_wrong(const Assignment& assignment, const std::vector<Occurrence>& sparse, const std::vector<OperandFacts>& operands,
+                  const ProductEstimate& estimate) {
+  const IndexSet restricted = index_set(assignment.result.indices) & estimate.restricted();
+  double elements = 1;
+  for (const IndexId index : assignment.result.indices) elements *= estimate.extent(index);
+  if (restricted == 0 || elements <= few_elements) return false;
+  if (std::ranges::any_of(sparse, [](const Occurrence& one) { return one.indices.size() > members(index_set(one.indices)).size(); })) return true;
+  const bool masked = std::ranges::any_of(sparse, [&](const Occurrence& one) { return index_set(one.indices) == restricted; });
+  if (sparse.size() < 2 || masked) return false;
+  const bool is_short = std::ranges::any_of(sparse, [&](const Occurrence& one) {
+    return elements <= facts_of(operands, one.tensor).statistics.nnz();
+  });
+  return is_short || estimate.fill(restricted) > certainly_sparse;
+}
+
+// Entries of the results that no format is asked for and whose factors are all there, where their formats depend on them.
+Expected<void> count_entries(const Network& network, const std::vector<OperandFacts>& operands, PlanOptions& options,
+                             JoinCounter& counter) {
+  const std::vector<Occurrence> all = occurrences(network, operands);
+  for (const Assignment& assignment : network.assignments) {
+    const std::string& name = network.tensors[assignment.result.tensor].name;
+    if (options.result_formats.contains(name) || options.result_patterns.contains(name)) continue;
+    const std::vector<TensorAccess>& factors = assignment.terms.front().factors;
+    const bool there = std::ranges::all_of(factors, [&](const TensorAccess& factor) {
+      return std::ranges::find(operands, factor.tensor, &OperandFacts::tensor) != operands.end();
+    });
+    if (!there) continue;
+    std::vector<Occurrence> sparse;
+    JoinSet join = 0;
+    for (const Occurrence& occurrence : all) {
+      const bool stands = std::ranges::any_of(factors, [&](const TensorAccess& factor) {
+        return factor.tensor == occurrence.tensor && factor.indices == occurrence.indices;
+      });
+      if (!stands) continue;
+      sparse.push_back(occurrence);
+      join |= occurrence.all();
+    }
+    if (!may_be_wrong(assignment, sparse, operands, ProductEstimate(network, operands, factors))) continue;
+    const auto counted = counter.entries(join, index_set(assignment.result.indices));
+    if (!counted) return std::unexpected(counted.error());
+    if (*counted) options.entries[name] = quantised(**counted);
+  }
+  return {};
+}
 
 // A plan with uncounted joins looks cheap for that alone: the last choice need not be better than one before it.
 Plan cheapest_of(std::vector<Plan> plans, const Problem& problem, const std::string& why_not) {
@@ -47,6 +99,7 @@ Plan cheapest_seen(Plan last, std::vector<Plan> seen, const Problem& problem) {
 
 Expected<Plan> plan_counted(const Network& network, const std::vector<OperandFacts>& operands, PlanOptions& options,
                             JoinCounter& counter, const std::function<Expected<Plan>(const PlanOptions&)>& planner) {
+  if (auto counted = count_entries(network, operands, options, counter); !counted) return std::unexpected(counted.error());
   constexpr int most_rounds = 16;
   std::vector<Plan> seen;  // that depend on nothing uncounted
   // The joins to count are found without a proof, which would be one of other prices.

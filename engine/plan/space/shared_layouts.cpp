@@ -70,7 +70,7 @@ SharedLayouts result_layouts(const Problem& problem) {
     }
     return found;
   }
-  const ProductEstimate product = result_estimate(network, operands);
+  const ProductEstimate product = result_estimate(problem);
   const IndexSet block = index_set(result.indices) & ~product.restricted();
   do {
     add(found.formats, sparse_result_format(product, result.indices, order, block, plain.format.scalar));

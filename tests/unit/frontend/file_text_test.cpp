@@ -16,6 +16,9 @@ TEST_CASE("all of a file, byte by byte; what cannot be read is named") {
   REQUIRE(text);
   CHECK(*text == std::string("a\r\n") + std::string(1, '\0') + "c");
   std::filesystem::remove(path);
+  std::ofstream(path, std::ios::binary) << "\xEF\xBB\xBFtree A";  // as editors of Windows write it
+  CHECK(*file_text(path.string()) == "tree A");
+  std::filesystem::remove(path);
   const auto missing = file_text(path.string());
   REQUIRE_FALSE(missing);
   CHECK(missing.error().kind == ErrorKind::input);

@@ -71,7 +71,7 @@ TEST_CASE("a dense workspace on the way to compressed levels is provably written
   R[i,l] += x[i,k] * C[k,l]   loops i,k,l   fused 1   drained bitmap
   parallel i owner
 )",
-          {{"x[i,k] da:0,1", "x[i,k] dd:0,1", "give it a level a, h or b"},
+          {{"x[i,k] da:0,1", "x[i,k] dd:0,1", "give it levels a (accumulator), h (hashed) or b (bitmap)"},
            {"x[i,k] da:0,1", "x[i,k] db:0,1", ""},
            {"x[i,k] da:0,1", "x[i,k] dh:0,1", ""},
            {"x[i,k] da:0,1", "x[i,k] ds:0,1", "one key of kind a or h"},

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "engine/plan/cost/cost.h"
+#include "engine/plan/estimate/product_estimate.h"
 #include "engine/plan/plan.h"
 #include "engine/plan/search/plan_counted.h"
 #include "unit/plan/networks.h"
@@ -124,6 +125,87 @@ TEST_CASE("a join that is too much work is left to independence") {
   CHECK(*counter.ratio(0b1111) == 1);
   JoinCounter hasty = made.counter({1e9, 1e9, 1});
   CHECK(*hasty.ratio(0b1111) == 1);
+}
+
+TEST_CASE("entries of a product are counted where indices are summed, whole and on a sample") {
+  Wedge made = wedge(3000);
+  const Pairs left = skewed(3000, 300, 1), right = skewed(3000, 300, 2);
+  std::set<std::pair<std::uint32_t, std::uint32_t>> product;
+  std::set<std::uint32_t> rows;
+  for (const auto& [i, j] : left) {
+    for (auto other = right.lower_bound({j, 0}); other != right.end() && other->first == j; ++other) {
+      product.emplace(i, other->second);
+      rows.insert(i);
+    }
+  }
+  const std::vector<IndexId>& result = made.made.network.assignments[0].result.indices;
+  JoinCounter exact = made.counter(JoinBudget::exact());
+  CHECK(exact.entries(0b1111, index_set(result)).value() == static_cast<double>(product.size()));
+  CHECK(exact.entries(0b1111, one_index(result[0])).value() == static_cast<double>(rows.size()));
+  const auto sampled = made.counter({1e9, 1e9, 20'000}).entries(0b1111, index_set(result));
+  REQUIRE(*sampled);
+  CHECK(**sampled == doctest::Approx(static_cast<double>(product.size())).epsilon(0.3));
+  CHECK_FALSE(made.counter({1e9, 1e9, 10}).entries(0b1111, index_set(result)).value());  // too much work
+}
+
+TEST_CASE("entries of chains, where many ways lead to one, of diagonals and of what is summed in one access") {
+  // Neighbours on a ring: three steps reach seven vertices on 27 ways.
+  constexpr std::uint32_t extent = 5000;
+  Pairs ring;
+  for (std::uint32_t i = 0; i < extent; ++i) {
+    for (const std::uint32_t step : {extent - 1, 0U, 1U}) ring.emplace(i, (i + step) % extent);
+  }
+  const Tensor matrix = matrix_of(ring, extent, extent);
+  for (const auto& [text, expected] : std::vector<std::pair<std::string, double>>{
+           {"A:ij:ss:1 A:jk:ss:1 A:kl:ss:1 -> il", 7.0 * extent}, {"A:ij:ss:1 A:jk:ss:1 -> ki", 5.0 * extent},
+           {"A:ii:ss:1 -> i", extent}, {"A:ij:ss:1 A:jk:ss:1 -> i", extent}, {"A:ij:ss:1 A:jk:ss:1 A:ki:ss:1 -> i", extent}}) {
+    CAPTURE(text);
+    OwnedProblem made = problem(text, {{'i', extent}, {'j', extent}, {'k', extent}, {'l', extent}});
+    made.operands.front().statistics = statistics(matrix, Threads(1));
+    JoinCounter counter(made.network, made.operands, {{made.operands.front().tensor, &matrix}}, {}, Resources());
+    PlanOptions options = made.options;
+    const auto planned = plan_counted(made.network, made.operands, options, counter, [&](const PlanOptions& with) {
+      return plan(Problem{made.network, made.operands, with});
+    });
+    REQUIRE(planned);
+    if (options.entries.empty()) {  // independence is sure enough of that
+      CHECK(result_estimate(Problem{made.network, made.operands, options}).fill(index_set(made.network.assignments[0].result.indices)) < 0.01);
+      JoinSet all = 0;
+      for (const Occurrence& one : occurrences(made.network, made.operands)) all |= one.all();
+      options.entries["R"] = counter.entries(all, index_set(made.network.assignments[0].result.indices)).value().value();
+    }
+    CHECK(options.entries["R"] == doctest::Approx(expected).epsilon(0.1));
+  }
+}
+
+TEST_CASE("the format of a result follows what was counted, and nothing is counted for one that is asked for") {
+  // Blocks of 200: independence expects 18 % of the square of a matrix that is within its blocks, 5 %.
+  constexpr std::uint32_t extent = 4000, block = 200;
+  Pairs blocks;
+  std::mt19937_64 random(5);
+  while (blocks.size() < extent * 30) {
+    const auto row = static_cast<std::uint32_t>(random() % extent);
+    blocks.emplace(row, row / block * block + static_cast<std::uint32_t>(random() % block));
+  }
+  const Tensor matrix = matrix_of(blocks, extent, extent);
+  OwnedProblem made = problem("A:ij:ss:1 A:jk:ss:1 -> ik", {{'i', extent}, {'j', extent}, {'k', extent}});
+  made.operands.front().statistics = statistics(matrix, Threads(1));
+  const auto dense_result = [&](PlanOptions& options) {
+    JoinCounter counter(made.network, made.operands, {{made.operands.front().tensor, &matrix}}, {}, Resources());
+    const auto found = plan_counted(made.network, made.operands, options, counter, [&](const PlanOptions& with) {
+      return plan(Problem{made.network, made.operands, with});
+    });
+    REQUIRE(found);
+    return found->schedule.tensors[found->schedule.statements.back().target.tensor].format.all_dense();
+  };
+  PlanOptions options = made.options;
+  CHECK(result_estimate(made).fill(index_set(made.network.assignments[0].result.indices)) > 0.15);
+  CHECK_FALSE(dense_result(options));
+  CHECK(options.entries.at("R") == doctest::Approx(extent * block).epsilon(0.1));
+  PlanOptions asked = made.options;
+  asked.result_formats["R"] = dense_format(2);
+  CHECK(dense_result(asked));
+  CHECK(asked.entries.empty());
 }
 
 TEST_CASE("a plan with counts depends on nothing that was not counted, and its cost is that of its schedule") {

@@ -76,4 +76,21 @@ TEST_CASE("prices grow with what is touched, and a table is as large as its keys
   }
 }
 
+TEST_CASE("a large table that is touched here and there costs its marks and new pages, once for each thread") {
+  const Machine machine;
+  KeyedWorkspace workspace;
+  workspace.keys = 5000.0 * 4900;
+  workspace.one_mode = false;
+  workspace.entries = 5;
+  workspace.inserts = 8;
+  workspace.fillings = 4000;
+  CHECK(cheapest_keyed(machine, workspace).kind == LevelKind::hashed);
+  const double once = keyed_price(machine, workspace, LevelKind::accumulator).ns;
+  workspace.fillings = 1e7;
+  CHECK(keyed_price(machine, workspace, LevelKind::accumulator).ns < once / 10);
+  workspace.fillings = 4000;
+  workspace.runs = 1000;
+  CHECK(keyed_price(machine, workspace, LevelKind::accumulator).ns < once);
+}
+
 }  // namespace weft::drain_test
