@@ -127,7 +127,7 @@ Expected<OtherExtents> other_extents(const Network& network, const std::map<std:
     if (declared.is_result || given == operands.end() || given->second.extents() == declared.extents) continue;
     const auto why = fmt::format("operand {} has extents {}, the kernel was made for {}", declared.name,
                                  fmt::join(given->second.extents(), "x"), fmt::join(declared.extents, "x"));
-    if (given->second.order() != declared.extents.size()) return input_error(why);
+    if (given->second.order() != declared.extents.size()) return fail(ErrorKind::input, ErrorCode::order, declared.name, why);
     if (other.why.empty()) other.why = why;
     other.extents[tensor] = given->second.extents();
   }

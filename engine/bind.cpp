@@ -341,6 +341,15 @@ Expected<void> BoundNetwork::State::lay_out(std::uint32_t number, const Tensor& 
   return {};
 }
 
+Expected<void> CompiledNetwork::State::all_there(const std::map<std::string, Tensor>& operands) const {
+  for (const ScheduledTensor& scheduled : plan.schedule.tensors) {
+    if (scheduled.role != TensorRole::operand) continue;
+    const std::string& name = network.tensors[scheduled.tensor].name;
+    if (!operands.contains(name)) return missing_operand(name, network, operands);
+  }
+  return {};
+}
+
 Expected<Replaced> BoundNetwork::State::take_operands(const std::map<std::string, Tensor>& given, const HostMemory& from) {
   whole = true;
   const std::vector<ScheduledTensor>& scheduled = kernel->plan.schedule.tensors;
@@ -449,6 +458,7 @@ Expected<BoundNetwork> CompiledNetwork::bind_levels(const std::map<std::string, 
   const auto other = other_extents(state_->given, operands);
   if (!other) return std::unexpected(other.error());
   if (!other->extents.empty()) {
+    if (auto all = state_->all_there(operands); !all) return std::unexpected(all.error());
     const auto network = with_extents(state_->given, other->extents);
     if (!network) return std::unexpected(network.error());
     const auto general = state_->generalise(*network, operands, other->why);

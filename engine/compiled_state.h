@@ -43,6 +43,9 @@ struct CompiledNetwork::State {
   std::map<std::string, Format> given_for = {};        ///< likewise: formats of operands, without pinned ones, that it was made for
   std::map<std::string, Format> pinned_layouts = {};   ///< of operands
   std::shared_ptr<ProofBook> book = nullptr;           ///< of the pipeline
+
+  /// An error where an operand of the kernel is not among these.
+  Expected<void> all_there(const std::map<std::string, Tensor>& operands) const;
 };
 
 /// A result or intermediate of one nest that every reduction slot but the first adds into a copy of its own.

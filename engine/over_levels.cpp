@@ -108,6 +108,7 @@ Expected<BoundNetwork> CompiledNetwork::bind(const std::map<std::string, Tensor>
 Expected<BoundNetwork> CompiledNetwork::bind_given(const std::map<std::string, Tensor>& operands, const Resources& resources,
                                                    bool deterministic, const HostMemory& host) const {
   if (!state_->exposure) return bind_levels(operands, resources, deterministic, host);
+  if (auto all = state_->all_there(operands); !all) return std::unexpected(all.error());
   const auto start = Clock::now();
   ExposedOperands exposed_operands;
   auto other = exposed_operands.take(*state_->exposure, operands, host, resources);

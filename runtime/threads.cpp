@@ -12,8 +12,10 @@
 namespace weft {
 
 struct Threads::Arena {
+  static constexpr unsigned most = 4096;
+
   explicit Arena(unsigned threads, Loop loop = {})
-      : count(threads ? threads : std::max(1U, static_cast<unsigned>(allowed_cpus().size()))), host(std::move(loop)) {}
+      : count(threads ? std::min(threads, most) : std::max(1U, static_cast<unsigned>(allowed_cpus().size()))), host(std::move(loop)) {}
   unsigned count;
   Loop host;  // empty: workers of our own
   Succession succession;

@@ -30,9 +30,10 @@ Expected<Network> with_extents(const Network& network, const std::map<TensorId, 
           if (is_new) changed.indices[id->second].extent = extent;
           const Index& index = changed.indices[id->second];
           if (index.extent != extent) {
-            return input_error(fmt::format("index {} is {} in {} (mode {}) but {} in {} (mode {})", index.name, index.extent,
-                                           changed.tensors[first->second.first].name, first->second.second, extent,
-                                           declared.name, mode));
+            return fail(ErrorKind::input, ErrorCode::extents_disagree, declared.name,
+                        fmt::format("index {} is {} in {} (mode {}) but {} in {} (mode {})", index.name, index.extent,
+                                    changed.tensors[first->second.first].name, first->second.second, extent, declared.name, mode),
+                        index.name);
           }
           factor.indices[mode] = id->second;
         }

@@ -102,7 +102,7 @@ class Threads {
  public:
   /// Calls body(slot) once for every slot below `slots`, some at once if it can, and returns when all calls have.
   using Loop = std::function<void(unsigned slots, const std::function<void(unsigned slot)>& body)>;
-  /// `count` 0, and none: all CPUs the process may use.
+  /// `count` 0, and none: all CPUs the process may use; 4096 at most.
   Threads() : Threads(0) {}
   explicit Threads(unsigned count);
   /// Threads of the host, `count` at once; none of weft's are started.

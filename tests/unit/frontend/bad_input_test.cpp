@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "unit/frontend/host_loop.h"
+#include "weft/arrays.h"
 
 namespace bad_input_test {
 
@@ -49,6 +50,57 @@ TEST_CASE("bad input: values that change without a word are read where the opera
     if (std::string(layout) == "ds") CHECK(unannounced[2] == 530);
     operands.at("M").values_changed();
     CHECK(numbers(results_of(kernel, bindings).at("y")) == std::vector<double>{4001, 0, 530});
+  }
+}
+
+TEST_CASE("bad input: an operand that is missing beside one of other extents, orders and extents that disagree") {
+  const auto matrix = [](std::uint64_t rows, std::uint64_t columns, const char* format) {
+    const std::vector<double> ones(rows * columns, 1);
+    return *convert(*from_dense({rows, columns}, ones, Resources()), *parse_format(format), Resources(), "X");
+  };
+  const Tensors operands = {{"A", matrix(6, 3, "ds")}, {"B", matrix(5, 3, "ds")}};
+  for (const char* layout : {"", "bcsr(2,2)"}) {
+    CAPTURE(layout);
+    CompileOptions options;
+    if (*layout != 0) options.formats["B"] = *parse_format(layout);
+    const Kernel kernel = compiled(engine_with(), "R(k,j) = A(j,i) * B(k,i)", operands, options);
+    for (const auto& [rows, columns] : {std::pair(5, 3), std::pair(7, 3), std::pair(5, 2)}) {
+      Bindings bindings;
+      bindings.set("B", matrix(rows, columns, "ds"));
+      const Error error = refused(kernel, bindings);
+      CHECK(error.code == ErrorCode::missing_operand);
+      CHECK(error.operand == "A");
+      CHECK(error.message.starts_with("operand A is missing"));
+    }
+    const Error disagree = refused(kernel, bound({{"A", matrix(6, 3, "ds")}, {"B", matrix(5, 2, "ds")}}));
+    CHECK(disagree.code == ErrorCode::extents_disagree);
+    CHECK(disagree.operand == "B");
+    CHECK(disagree.index == "i");
+    const Error order = refused(kernel, bound({{"A", matrix(6, 3, "ds")}, {"B", *from_dense({5}, std::vector<double>(5, 1), Resources())}}));
+    CHECK(order.code == ErrorCode::order);
+    CHECK(order.operand == "B");
+    CHECK(results_of(kernel, bound(operands)).contains("R"));
+  }
+}
+
+TEST_CASE("bad input: memory over the pattern that Kernel::symbolic gave is taken, whatever format the operand was bound in") {
+  const std::vector<double> values = {0, 1, 0, 2, 3, 0};
+  const Tensor vector = *convert(*from_dense({6}, values, Resources()), *parse_format("s"), Resources(), "A");
+  for (const char* format : {"s", "u", "h", "b", "s:f32"}) {
+    CAPTURE(format);
+    CompileOptions options;
+    options.formats["R"] = *parse_format("s");
+    const Kernel kernel = compiled(engine_with(), "R(i) = 2 * A(i)", {{"A", vector}}, options);
+    Bindings bindings = bound({{"A", *convert(vector, *parse_format(format), Resources(), "A")}});
+    const auto pattern = kernel.symbolic(bindings);
+    REQUIRE_MESSAGE(pattern, pattern.error().message);
+    std::vector<double> memory(3);
+    bindings.output("R", *same_pattern(pattern->at("R"), memory));
+    for (int run = 0; run < 2; ++run) {
+      const auto found = kernel.run(bindings);
+      REQUIRE_MESSAGE(found, found.error().message);
+      CHECK(memory == std::vector<double>{2, 4, 6});
+    }
   }
 }
 
