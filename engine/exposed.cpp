@@ -7,6 +7,7 @@
 
 #include "engine/assumptions.h"
 #include "engine/compiled_state.h"
+#include "engine/whole_rows.h"
 #include "runtime/dense.h"
 #include "runtime/indices.h"
 #include "runtime/level_tensor.h"
@@ -517,10 +518,14 @@ Expected<Tensor> handed_over(const Exposure& exposure, TensorId result, const Te
     if (!packed) return packed;
     packed_levels = std::move(*packed);
   }
+  const std::vector<ModePart> by_level = stored_parts(exposed.parts, packed_levels.format());
+  auto rows = in_whole_rows(packed_levels, by_level, declared.extents, format, resources, declared.name);
+  if (!rows) return std::unexpected(rows.error());
+  if (*rows) return std::move(**rows);
   TensorArrays stored = packed_levels.arrays();
   stored.level_extents.clear();
   for (std::size_t level = 0; level < packed_levels.order(); ++level) stored.level_extents.push_back(packed_levels.extent_of_level(level));
-  stored.format = format_over(stored_parts(exposed.parts, packed_levels.format()), packed_levels.format(), declared.extents.size());
+  stored.format = format_over(by_level, packed_levels.format(), declared.extents.size());
   stored.extents = declared.extents;
   const bool as_asked = is_as_asked(stored.format, format);
   if (as_asked) stored.format.layout = format.layout;
