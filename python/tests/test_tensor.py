@@ -414,3 +414,59 @@ def test_results_at_the_positions_of_an_operand_have_its_type(dtype):
         made = weft.evaluate("A(i,j) = M(i,j) * N(i,j)", M=M, N=N, format="A:like(N)")
         assert made.dtype == A.dtype and made.nnz == N.nnz and np.array_equal(made.to_numpy(), A * A)
         assert weft.compile("A(i,j) = M(i,j) * N(i,j)", M=M, N=N, format="A:like(N)")(M=M, N=N).dtype == A.dtype
+
+
+FORMATS = ["sss", "dss", "dds", "ssd", "sds", "sdd", "uqq", "duq", "suq", "hss", "shs", "bss", "dhb", "(i,j,k) -> (i:s, j:s desc, k:s)"]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_slices(seed):
+    random = np.random.default_rng(seed)
+    shape = tuple(int(each) for each in random.integers(1, [(9, 40, 5), (300, 2, 70), (3, 4, 900)][seed % 3]))
+    D = (random.integers(1, 9, shape) * (random.random(shape) < random.choice([0.02, 0.2, 0.9]))).astype(random.choice(["f4", "f8"]))
+    format = str(random.choice(FORMATS[:-1]))
+    format += ":" + ",".join(map(str, random.permutation(3))) if seed % 2 else ""
+    T = weft.tensor(D).convert(format if seed % 5 else FORMATS[-1])
+
+    def part(extent):
+        if random.random() < 0.3:
+            return slice(None)
+        if random.random() < 0.4:
+            return int(random.integers(-extent, extent))
+        begin, end = (None if random.random() < 0.3 else int(each) for each in random.integers(-extent - 1, extent + 2, 2))
+        return slice(begin, end, random.choice([None, 1, 2, 3, 50, -1, -2]) if random.random() < 0.7 else None)
+
+    for threads in (1, 2):
+        with weft.options(threads=threads):
+            for _ in range(30):
+                key = tuple(part(extent) for extent in shape)
+                made = weft.tensor(T, copy=True)[key] if threads == 1 else T[key]
+                if all(isinstance(each, int) for each in key):
+                    assert made == D[key]
+                    continue
+                made._verify()
+                assert made.dtype == D.dtype and np.array_equal(made.to_numpy(), D[key]), (format, shape, key)
+
+
+def test_slices_keep_the_stored_order():
+    A = sp.random(60, 80, 0.1, format="csc", random_state=1)
+    T = weft.tensor(A)
+    assert T[:, 3:70].format == T[::7, 3:70:2].format == "ss:1,0" and T[::-1].format == "ss:0,1"
+    assert np.array_equal(T[::7, 3:70:2].toarray(), A.toarray()[::7, 3:70:2])
+    cube = weft.sparse(5, 6, 7, nnz=30, seed=1).convert("sss:2,0,1")
+    assert cube[1:, 2].format == "ss:1,0" and cube[:, :, 4].format == "ss:0,1" and cube[2, :, 3].format == "s:0"
+
+
+def test_slices_of_huge_extents():
+    n = 2**63 - 1
+    T = weft.tensor(([1.0, 2.0, 3.0], ([0, n - 1, 5], [n - 1, 0, 7])), shape=(n, n))
+    assert T[n - 1].nnz == 1 and T[:, n - 1][0] == 1 and T[::2][3 - 3, n - 1] == 1 and T[::-1].shape == (n, n)
+    assert T[5:, ::7][0, 1] == 3 and T[::-1, ::-1][0, n - 1] == 2 and T[n:].shape == (0, n) and T[::2**40].nnz == 1
+
+
+def test_slices_over_many_threads():
+    A = sp.random(3000, 2000, 0.05, format="csr", random_state=2)
+    with weft.options(threads=4):
+        for T in weft.tensor(A), weft.tensor(A, format="uq"), weft.tensor(A, format="ss:1,0"):
+            for key in np.s_[:, 5], np.s_[::2], np.s_[:, 100:1900], np.s_[10:2900, ::3], np.s_[::-2, 7:]:
+                assert np.array_equal(T[key].to_numpy(), A.toarray()[key])

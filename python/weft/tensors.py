@@ -437,59 +437,12 @@ class Tensor(_weft.Tensor):
         memory = self._dense()
         if memory is not None:
             return tensor(np.asarray(memory)[key], copy=True)
-        self, key = self._narrowed(key)
-        coordinates, values = self.to_coo()
-        kept, shape, chosen = np.ones(len(values), bool), [], []
-        for mode, (each, extent) in enumerate(zip(key, self.shape)):
-            if hasattr(each, "__index__"):
-                kept &= coordinates[mode] == _coordinate(each, extent, mode)
-                continue
-            places = range(*each.indices(extent))
-            shape.append(len(places))
-            offsets = coordinates[mode] - places.start
-            steps, beside = np.divmod(offsets, places.step)
-            kept &= (beside == 0) & (steps >= 0) & (steps < len(places))
-            chosen.append(steps)
-        made = tensor((values[kept], [each[kept] for each in chosen]), shape=shape)
-        dense = not self.format.partition(":")[0].strip("d")
-        return made.convert("d" * made.ndim) if dense else made
-
-    def _narrowed(self, key):
-        """The range of the mode that is stored first, whose entries lie side by side, and what is left to be chosen from it."""
-        kinds, _, order = self.format.partition(":")
-        whole = self, key
-        if self.ndim < 2 or not self.nnz or set(kinds) - set("dsuq") or not set(kinds) - {"d"}:
-            return whole
-        first = int(order.partition(",")[0] or 0)
-        if not isinstance(key[first], slice) and not hasattr(key[first], "__index__") or any(
-                self._level(level)[4] for level in range(self.ndim)):
-            return whole
-        one = not isinstance(key[first], slice)
-        begin = _coordinate(key[first], self.shape[first], first) if one else key[first].indices(self.shape[first])[0]
-        places = range(begin, begin + 1) if one else range(*key[first].indices(self.shape[first]))
-        if places.step != 1 or not 0 < len(places) < self.shape[first]:
-            return whole
-        modes = [int(mode) for mode in order.split(",")] if order else range(self.ndim)
-        begin, end, starts, coordinates = places.start, places.stop, [], []
-        for level, mode in enumerate(modes):
-            _, _, pos, crd, _ = self._level(level)
-            if level > 0 and pos is not None:
-                pos = np.asarray(pos)
-                starts.append(_wide(pos[begin:end + 1]) - _wide(pos[begin:begin + 1]))
-                begin, end = int(_wide(pos[begin:begin + 1])[0]), int(_wide(pos[end:end + 1])[0])
-            elif level > 0 and crd is None:
-                begin, end = begin * self.shape[mode], end * self.shape[mode]
-            elif level == 0 and crd is not None:
-                begin, end = (int(place) for place in np.searchsorted(_wide(crd), [begin, end]))
-                starts.append(np.array([0, end - begin]))
-            if len(starts) == level:
-                starts.append(None)
-            coordinates.append(None if crd is None else _wide(np.asarray(crd)[begin:end]) - (places.start if level == 0 else 0))
-        shape = tuple(len(places) if mode == first else extent for mode, extent in enumerate(self.shape))
-        values = np.array(np.asarray(self._values(False))[begin:end])
-        layout = f"{self.format}:{'f32' if self._scalar else 'f64'}"
-        rest = tuple((0 if one else slice(None)) if mode == first else each for mode, each in enumerate(key))
-        return _rebuilt(layout, shape, starts, coordinates, values, self.format), rest
+        places = [range(*each.indices(extent)) if isinstance(each, slice) else range(_coordinate(each, extent, mode), extent)[:1]
+                  for mode, (each, extent) in enumerate(zip(key, self.shape))]
+        counts = tuple(map(len, places))
+        starts, steps = (tuple(getattr(each, of) if count > least else least for each, count in zip(places, counts))
+                         for of, least in (("start", 0), ("step", 1)))
+        return self._slice_of(starts, steps, counts, tuple(not isinstance(each, slice) for each in key))
 
     # Arithmetic.
 
