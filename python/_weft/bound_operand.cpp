@@ -72,8 +72,8 @@ BoundOperand::Bound BoundOperand::bind_dense(const weft_engine* engine, const De
 }
 
 BoundOperand::Bound BoundOperand::bind_matrix(const weft_engine* engine, const Operand& operand, bool verify) {
-  if (!verify && kind_ == operand.kind && matrix_->is(operand.matrix, operand.arrays)) {
-    if (matrix_->sorted) matrix_->sorted->values(operand.matrix, gathered_);
+  if (!verify && kind_ == operand.kind && matrix_->is(engine, operand.matrix, operand.arrays)) {
+    if (matrix_->sorted) matrix_->sorted->values(engine, operand.matrix, gathered_);
     return Bound::same;
   }
   kind_ = Kind::other;
@@ -83,7 +83,7 @@ BoundOperand::Bound BoundOperand::bind_matrix(const weft_engine* engine, const O
     if (!set(matrix->tensor.get(), true)) return Bound::failed;
   } else {
     // Values of its own: the same matrix may be in another call at the same time.
-    const void* const values = matrix->sorted->values(operand.matrix, gathered_);
+    const void* const values = matrix->sorted->values(engine, operand.matrix, gathered_);
     TensorHandle own;
     Failure failure;
     const std::int32_t kind =

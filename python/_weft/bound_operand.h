@@ -44,7 +44,7 @@ class BoundOperand {
   Kind kind_ = Kind::other;
   DenseView dense_;
   std::shared_ptr<const KnownMatrix> matrix_;
-  std::vector<std::byte> gathered_;                              ///< values of a matrix that has a sorted copy
+  Array<std::byte> gathered_;                              ///< values of a matrix that has a sorted copy
   std::unique_ptr<double> number_ = std::make_unique<double>();  ///< where the tensor of a number has its value
 };
 

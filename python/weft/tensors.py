@@ -522,14 +522,19 @@ class Tensor(_weft.Tensor):
         """``T @ x``; with `rmatvec` what scipy.sparse.linalg wants of an operator.
 
         >>> import weft, numpy as np, scipy.sparse.linalg
-        >>> x, info = scipy.sparse.linalg.cg(weft.tensor(2 * np.eye(2), format="ds"), np.array([1.0, 2.0]))
+        >>> x, info = scipy.sparse.linalg.cg(weft.tensor(2 * np.eye(2), format="ds"), np.array([1.0, 2.0]), atol=0)
         >>> x
         array([0.5, 1. ])
         """
         return self @ x
 
     def rmatvec(self, x):
-        """``T.T @ x``, without another tensor."""
+        """``T.T @ x``, without another tensor.
+
+        >>> import weft, numpy as np
+        >>> weft.tensor(np.array([[1.0, 2.0], [0.0, 3.0]]), format="ds").rmatvec(np.array([1.0, 10.0]))
+        array([ 1., 32.])
+        """
         from weft import einsums
 
         return einsums.einsum("ji,jk->ik" if np.ndim(x) == 2 else "ji,j->i", self, x)
