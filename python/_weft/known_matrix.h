@@ -18,7 +18,7 @@ struct KnownMatrix {
   TensorHandle tensor;   ///< borrows the arrays, or those of the sorted copy
   std::unique_ptr<const SortedCopy> sorted;
   std::shared_ptr<const DiagonalLevel> diagonals;  ///< of a dia; shared by those with its pattern
-  Array<std::byte> gathered;                 ///< values that the sorted copy's tensor had first
+  Array<std::byte> gathered;                       ///< values that the sorted copy's tensor had first
 
   KnownMatrix() = default;
   ~KnownMatrix();
