@@ -1,5 +1,5 @@
-// Positions of the result are counted by level, then written, by blocks of what the first level of the tensor has; what is whole
-// below a position is copied at once.
+// Positions of the result are counted by level, then written, by blocks of the first level of the tensor; runs that are whole
+// below are copied at once.
 #include "runtime/section.h"
 
 #include <fmt/format.h>
@@ -93,7 +93,7 @@ class Section {
     unsigned crd_bits = 32, pos_bits = 32;
   };
 
-  /// Whether the positions of a level above lead to what is copied as it stands.
+  /// Whether all below the positions of the level above is copied as it stands.
   bool whole_below(std::size_t level) const {
     const Side& side = sides_[level];
     const Side& over = sides_[level - 1];
@@ -175,7 +175,7 @@ class Section {
     return begin;
   }
 
-  /// What is chosen of the positions [begin, end) of a level below `parent`: counted, or written.
+  /// Counts, or writes, the chosen ones of the positions [begin, end) of a level below `parent`.
   template <bool writes>
   void visit(std::size_t level, std::uint64_t parent, std::uint64_t begin, std::uint64_t end, Path& path) const {
     const Side& side = sides_[level];

@@ -77,7 +77,7 @@ BoundOperand::Bound BoundOperand::bind_matrix(const weft_engine* engine, const O
     return Bound::same;
   }
   kind_ = Kind::other;
-  // The matrix before may die while others have the GIL, and what is made here must not be let go of with it.
+  // The matrix before may die while others have the GIL, and its death must not take away the values gathered here.
   hold_only(nullptr);
   if (!set_matrix(engine, operand, verify)) {
     let_go();
