@@ -1,11 +1,15 @@
 // weft.h: tensors read, written, and made from others.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
 #include "frontend/c_api.h"
 #include "frontend/operand.h"
+#include "frontend/stored.h"
+#include "frontend/view.h"
+#include "runtime/level_traits.h"
 #include "weft/file.h"
 
 using namespace weft;
@@ -105,5 +109,28 @@ int32_t weft_tensor_with_extents(const weft_engine* engine, const weft_tensor* t
       if (auto there = given(extents, "extents"); !there) return std::unexpected(there.error());
     }
     return handled(with_extents(tensor->tensor, {extents, extents + order}, engine->resources(), tensor_name));
+  });
+}
+
+int32_t weft_tensor_slice(const weft_engine* engine, const weft_tensor* tensor, const uint64_t* starts, const int64_t* steps,
+                          const uint64_t* counts, const uint8_t* dropped, weft_tensor** made, weft_error** error) {
+  return making(made, error, [&]() -> Expected<weft_tensor*> {
+    auto sound = all(given(engine, "engine"), given(tensor, "tensor"), given(starts, "starts"), given(steps, "steps"),
+                     given(counts, "counts"));
+    if (!sound) return std::unexpected(sound.error());
+    const Tensor& whole = tensor->tensor;
+    std::vector<Selected> selected;
+    for (std::size_t mode = 0; mode < whole.order(); ++mode) {
+      selected.push_back({starts[mode], steps[mode], counts[mode], dropped && dropped[mode] != 0});
+      if (!selected.back().within(whole.extents()[mode])) {
+        return input_error(fmt::format("{}: mode {} has extent {}, but {} coordinates from {} on in steps of {} are selected{}",
+                                       tensor_name, mode, whole.extents()[mode], counts[mode], starts[mode], steps[mode],
+                                       selected.back().dropped ? ", and the mode is dropped" : ""));
+      }
+    }
+    const auto is_dense_level = [](const Level& level) { return is_dense(level); };
+    const bool dense = !whole.format().layout && std::ranges::all_of(whole.format().levels, is_dense_level);
+    return handled(dense ? materialised(dense_view(whole, selected), engine->resources(), tensor_name)
+                         : sliced(whole, selected, engine->resources(), tensor_name));
   });
 }

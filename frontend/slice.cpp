@@ -103,6 +103,14 @@ std::optional<std::uint64_t> Selected::place(std::uint64_t coordinate) const {
   return distance / magnitude(step);
 }
 
+bool Selected::within(std::uint64_t extent) const {
+  if (dropped && count != 1) return false;
+  if (count == 0) return true;
+  if (start >= extent) return false;
+  const std::uint64_t room = step < 0 ? start : extent - 1 - start;
+  return count == 1 || (step != 0 && (count - 1) <= room / magnitude(step));
+}
+
 std::uint64_t Selected::lowest() const { return step < 0 ? coordinate(count - 1) : start; }
 std::uint64_t Selected::highest() const { return step < 0 ? start : coordinate(count - 1); }
 

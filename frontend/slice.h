@@ -37,6 +37,8 @@ struct Selected {
   std::uint64_t coordinate(std::uint64_t place) const { return start + place * static_cast<std::uint64_t>(step); }
   /// Where a coordinate stands in the selection; nothing if it is not selected.
   std::optional<std::uint64_t> place(std::uint64_t coordinate) const;
+  /// Whether all are below an extent, and one alone if the mode is dropped.
+  bool within(std::uint64_t extent) const;
   std::uint64_t lowest() const;   ///< of a selection that is not empty
   std::uint64_t highest() const;  ///< likewise
 };

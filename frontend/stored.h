@@ -29,8 +29,9 @@ struct StoredEntry {
 };
 StoredEntry entry_at(const Tensor& tensor, std::uint64_t position);
 
-/// The selected entries as a tensor of their own, all levels compressed, without the modes that the selection drops.
-/// Errors: resource naming `name`, cancelled.
+/// The selected entries as a tensor of their own, all levels compressed, in the order in which they are stored (that of the modes
+/// where one is selected backwards), without the modes that the selection drops. Errors: input, of a tensor that is none; resource
+/// naming `name`; cancelled.
 Expected<Tensor> sliced(const Tensor& tensor, const std::vector<Selected>& selected, const Resources& resources,
                         std::string_view name);
 

@@ -237,6 +237,13 @@ int32_t weft_tensor_levels(const weft_engine* engine, const char* format, const 
 /* The same tensor over extents, by mode, that are larger or equal: WEFT_INPUT if an entry would not fit. */
 int32_t weft_tensor_with_extents(const weft_engine* engine, const weft_tensor* tensor, const uint64_t* extents,
                                  weft_tensor** made, weft_error** error);
+/* What a slice selects, as a tensor of its own: of mode m the coordinates starts[m] + n * steps[m], counts[m] of them.
+ * Modes for which dropped[m] is not 0 select one coordinate and are gone; `dropped` may be NULL. Of a dense tensor it
+ * is dense, of others all levels are compressed, in the order in which they are stored (that of the modes where a step
+ * is negative). WEFT_INPUT if a coordinate is not below its extent. */
+int32_t weft_tensor_slice(const weft_engine* engine, const weft_tensor* tensor, const uint64_t* starts,
+                          const int64_t* steps, const uint64_t* counts, const uint8_t* dropped, weft_tensor** made,
+                          weft_error** error);
 /* The same tensor in another format. */
 int32_t weft_tensor_convert(const weft_engine* engine, const weft_tensor* tensor, const char* format,
                             weft_tensor** made, weft_error** error);

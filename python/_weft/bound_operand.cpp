@@ -72,30 +72,40 @@ BoundOperand::Bound BoundOperand::bind_dense(const weft_engine* engine, const De
 }
 
 BoundOperand::Bound BoundOperand::bind_matrix(const weft_engine* engine, const Operand& operand, bool verify) {
-  if (!verify && kind_ == operand.kind && matrix_->is(operand.matrix, operand.arrays)) {
-    if (matrix_->sorted) matrix_->sorted->values(operand.matrix, gathered_);
+  if (!verify && kind_ == operand.kind && matrix_->is(engine, operand.matrix, operand.arrays)) {
+    if (matrix_->sorted) matrix_->sorted->values(engine, operand.matrix, gathered_);
     return Bound::same;
   }
   kind_ = Kind::other;
+  // The matrix before may die while others have the GIL, and its death must not take away the values gathered here.
+  hold_only(nullptr);
+  if (!set_matrix(engine, operand, verify)) {
+    let_go();
+    return Bound::failed;
+  }
+  hold_only(matrix_.get());
+  kind_ = operand.kind;
+  return Bound::anew;
+}
+
+bool BoundOperand::set_matrix(const weft_engine* engine, const Operand& operand, bool verify) {
   const auto matrix = known_matrix(engine, name_.c_str(), operand.matrix, operand.arrays, verify);
-  if (!matrix) return Bound::failed;
+  if (!matrix) return false;
   if (!matrix->sorted || matrix->sorted->in_order()) {
-    if (!set(matrix->tensor.get(), true)) return Bound::failed;
+    if (!set(matrix->tensor.get(), true)) return false;
   } else {
     // Values of its own: the same matrix may be in another call at the same time.
-    const void* const values = matrix->sorted->values(operand.matrix, gathered_);
+    const void* const values = matrix->sorted->values(engine, operand.matrix, gathered_);
     TensorHandle own;
     Failure failure;
     const std::int32_t kind =
         weft_tensor_same_pattern(engine, matrix->tensor.get(), operand.matrix.scalar, values,
                                  weft_tensor_nnz(matrix->tensor.get()), WEFT_BORROW, Out(own), failure);
     if (kind != WEFT_OK) failure.raise(kind);
-    if (kind != WEFT_OK || !set(own.get(), true)) return Bound::failed;
+    if (kind != WEFT_OK || !set(own.get(), true)) return false;
   }
   matrix_ = matrix;
-  hold_only(matrix_.get());
-  kind_ = operand.kind;
-  return Bound::anew;
+  return true;
 }
 
 BoundOperand::Bound BoundOperand::bind(const weft_engine* engine, const Operand& operand, bool verify) {

@@ -36,6 +36,7 @@ class BoundOperand {
   void hold_only(const void* key);
   Bound bind_dense(const weft_engine* engine, const DenseView& view, PyObject* array);
   Bound bind_matrix(const weft_engine* engine, const Operand& operand, bool verify);
+  bool set_matrix(const weft_engine* engine, const Operand& operand, bool verify);
 
   std::string name_;
   weft_bindings* bindings_;
@@ -44,7 +45,7 @@ class BoundOperand {
   Kind kind_ = Kind::other;
   DenseView dense_;
   std::shared_ptr<const KnownMatrix> matrix_;
-  std::vector<std::byte> gathered_;                              ///< values of a matrix that has a sorted copy
+  Array<std::byte> gathered_;  ///< values of a matrix that has a sorted copy
   std::unique_ptr<double> number_ = std::make_unique<double>();  ///< where the tensor of a number has its value
 };
 

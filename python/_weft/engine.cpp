@@ -184,10 +184,10 @@ PyObject* tensor(PyObject* self, PyObject* arguments) {
   if (order == Order::failed) return nullptr;
   CompressedView source = view;
   std::unique_ptr<SortedCopy> sorted;
-  std::vector<std::byte> gathered;
+  Array<std::byte> gathered;
   if (order == Order::unsorted) {
-    sorted = std::make_unique<SortedCopy>(view);
-    source = sorted->view(sorted->values(view, gathered));
+    sorted = std::make_unique<SortedCopy>(engine_of(self), view);
+    source = sorted->view(sorted->values(engine_of(self), view, gathered));
   }
   auto diagonals = view.arrangement == Arrangement::diagonals ? std::make_unique<const DiagonalLevel>(view) : nullptr;
   const bool all_well = long_call_done(self, [&](const weft_cancellation* token, Failure& failure) {

@@ -27,7 +27,7 @@ weft_evaluation* handle(PyObject* self) { return value_of<Evaluation>(self).eval
 /// Matrices, and the values of sorted copies, that a session's tensors borrow.
 struct Held {
   std::shared_ptr<const KnownMatrix> matrix;
-  std::vector<std::byte> gathered;
+  Array<std::byte> gathered;
 };
 
 /// With the values that the matrix has now. NULL with an error set.
@@ -38,7 +38,7 @@ TensorHandle tensor_of_matrix(const weft_engine* maker, const char* name, const 
   one.matrix = known_matrix(maker, name, operand.matrix, operand.arrays, false);
   if (!one.matrix) return made;
   const void* const values =
-      one.matrix->sorted ? one.matrix->sorted->values(operand.matrix, one.gathered) : operand.matrix.values;
+      one.matrix->sorted ? one.matrix->sorted->values(maker, operand.matrix, one.gathered) : operand.matrix.values;
   const weft_tensor* const known = one.matrix->tensor.get();
   Failure failure;
   const std::int32_t kind = weft_tensor_same_pattern(maker, known, operand.matrix.scalar, values,

@@ -45,7 +45,7 @@ bool refers_to(const Ref& weak, const Ref& object) {
 /// Of the matrix, or of its sorted copy; of one that has the pattern of another nothing is looked at again.
 bool make_tensor_of(KnownMatrix& made, const weft_engine* engine, const KnownMatrix* like) {
   CompressedView view = made.view;
-  if (made.sorted) view = made.sorted->view(made.sorted->values(made.view, made.gathered));
+  if (made.sorted) view = made.sorted->view(made.sorted->values(engine, made.view, made.gathered));
   Failure failure;
   const std::int32_t kind =
       like ? weft_tensor_same_pattern(engine, like->tensor.get(), view.scalar, view.values, view.stored(), WEFT_BORROW,
@@ -57,9 +57,9 @@ bool make_tensor_of(KnownMatrix& made, const weft_engine* engine, const KnownMat
 
 }  // namespace
 
-bool KnownMatrix::is(const CompressedView& other, const CompressedArrays& arrays) const {
+bool KnownMatrix::is(const weft_engine* engine, const CompressedView& other, const CompressedArrays& arrays) const {
   return view == other && refers_to(pos, arrays.pos) && refers_to(crd, arrays.crd) &&
-         refers_to(values, arrays.values) && (!sorted || sorted->still_of(other)) &&
+         refers_to(values, arrays.values) && (!sorted || sorted->still_of(engine, other)) &&
          (!diagonals || diagonals->still_of(other));
 }
 
@@ -76,7 +76,7 @@ std::shared_ptr<const KnownMatrix> known_matrix(const weft_engine* engine, const
   std::shared_ptr<const KnownMatrix> like;
   for (const auto& one : matrices()) {
     if (anew) break;
-    if (one->is(view, arrays)) return one;
+    if (one->is(engine, view, arrays)) return one;
     if (!like && one->has_pattern_of(view, arrays)) like = one;
   }
   const Order order = like ? Order::canonical : check_compressed(view, name);
@@ -92,10 +92,10 @@ std::shared_ptr<const KnownMatrix> known_matrix(const weft_engine* engine, const
   }
   if (like) made->diagonals = like->diagonals;
   if (view.arrangement == Arrangement::diagonals && !like) made->diagonals = std::make_shared<DiagonalLevel>(view);
-  if (order == Order::unsorted) made->sorted = std::make_unique<SortedCopy>(view);
+  if (order == Order::unsorted) made->sorted = std::make_unique<SortedCopy>(engine, view);
   if (!make_tensor_of(*made, engine, like.get())) return nullptr;
   auto& known = matrices();
-  if (anew) std::erase_if(known, [&](const auto& one) { return one->is(view, arrays); });
+  if (anew) std::erase_if(known, [&](const auto& one) { return one->is(engine, view, arrays); });
   if (known.size() >= most_matrices) known.pop_back();
   known.push_front(made);
   return made;

@@ -18,14 +18,14 @@ struct KnownMatrix {
   TensorHandle tensor;   ///< borrows the arrays, or those of the sorted copy
   std::unique_ptr<const SortedCopy> sorted;
   std::shared_ptr<const DiagonalLevel> diagonals;  ///< of a dia; shared by those with its pattern
-  std::vector<std::byte> gathered;                 ///< values that the sorted copy's tensor had first
+  Array<std::byte> gathered;                       ///< values that the sorted copy's tensor had first
 
   KnownMatrix() = default;
   ~KnownMatrix();
   KnownMatrix(const KnownMatrix&) = delete;
   KnownMatrix& operator=(const KnownMatrix&) = delete;
   /// Whether these are the same arrays, alive, and laid out as they were.
-  bool is(const CompressedView& other, const CompressedArrays& arrays) const;
+  bool is(const weft_engine* engine, const CompressedView& other, const CompressedArrays& arrays) const;
   /// Whether these are the same indices, and only the values are in another array.
   bool has_pattern_of(const CompressedView& other, const CompressedArrays& arrays) const;
 };

@@ -232,6 +232,31 @@ PyObject* with_extents(PyObject* self, PyObject* tuple) {
   return done ? make_tensor(std::move(made), value_of<Tensor>(self).engine, value_of<Tensor>(self).owners) : nullptr;
 }
 
+/// slice(starts, steps, counts, dropped) -> Tensor; by mode, `dropped` as booleans.
+PyObject* slice(PyObject* self, PyObject* arguments) {
+  PyObject* lists[4] = {};
+  if (!PyArg_ParseTuple(arguments, "O!O!O!O!", &PyTuple_Type, &lists[0], &PyTuple_Type, &lists[1], &PyTuple_Type, &lists[2],
+                        &PyTuple_Type, &lists[3])) {
+    return nullptr;
+  }
+  std::vector<std::uint64_t> starts, counts;
+  std::vector<std::int64_t> steps;
+  std::vector<std::uint8_t> dropped;
+  for (Py_ssize_t mode = 0; mode < PyTuple_Size(lists[0]); ++mode) {
+    starts.push_back(PyLong_AsUnsignedLongLong(PyTuple_GetItem(lists[0], mode)));
+    steps.push_back(PyLong_AsLongLong(PyTuple_GetItem(lists[1], mode)));
+    counts.push_back(PyLong_AsUnsignedLongLong(PyTuple_GetItem(lists[2], mode)));
+    dropped.push_back(PyObject_IsTrue(PyTuple_GetItem(lists[3], mode)) == 1 ? 1 : 0);
+    if (PyErr_Occurred()) return nullptr;
+  }
+  TensorHandle made;
+  const bool done = long_call_done(lent(self), [&](const weft_cancellation* token, Failure& failure) {
+    return weft_tensor_slice(lender(self, token).get(), handle(self), starts.data(), steps.data(), counts.data(),
+                             dropped.data(), Out(made), failure);
+  });
+  return done ? make_tensor(std::move(made), value_of<Tensor>(self).engine, Ref()) : nullptr;
+}
+
 template <PyObject* (*function)(PyObject*, PyObject*)>
 PyObject* method(PyObject* self, PyObject* argument) {
   return guarded([&] { return function(self, argument); });
@@ -247,6 +272,7 @@ PyMethodDef methods[] = {
     {"_to_dense", method<to_dense>, METH_O, nullptr},
     {"_coo", method<coo>, METH_VARARGS, nullptr},
     {"_at", method<at>, METH_O, nullptr},
+    {"_slice_of", method<slice>, METH_VARARGS, nullptr},
     {"_with_extents", method<with_extents>, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };

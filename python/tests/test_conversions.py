@@ -425,3 +425,45 @@ def test_engines_and_kernels_are_collected():
     del engine, kernel
     gc.collect()
     assert [each() for each in dead] == [None] * 6
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("columns", [50, 3000, 10**6, 2**31 - 1, 2**40])
+@pytest.mark.parametrize("twice", [False, True])
+def test_many_unsorted_entries(index, columns, twice, rng):
+    if columns > 2**31 and index is np.int32:
+        pytest.skip("indices of 32 bits")
+    rows = np.sort(np.concatenate([rng.integers(0, 3000, 90000), np.full(30000, 7)]))
+    indices = rng.integers(0, columns, len(rows))
+    if not twice:
+        rows, indices = rng.permutation(np.unique([rows, indices], axis=1), axis=1)
+        order = np.argsort(rows, kind="stable")
+        rows, indices = rows[order], indices[order]
+    data = rng.integers(1, 9, len(rows)).astype(float)
+    M = sp.csr_array((3000, columns))
+    M.data, M.indices, M.indptr = data, indices.astype(index), np.searchsorted(rows, np.arange(3001)).astype(index)
+    listed = sp.coo_array((data, (rows.astype(index), indices.astype(index))), shape=M.shape)
+    order = np.lexsort([indices, rows])
+    first = np.flatnonzero((np.diff(rows[order], prepend=-1) != 0) | (np.diff(indices[order], prepend=-1) != 0))
+    for threads in (1, 4):
+        with weft.options(threads=threads):
+            for form in (M, listed, M.copy()):
+                for _ in range(2):
+                    places, values = weft.tensor(form).to_coo()
+                    assert np.array_equal(places, [rows[order][first], indices[order][first]])
+                    assert np.array_equal(values, np.add.reduceat(form.data[order], first))
+                    assert np.array_equal(weft.einsum("ij->i", form), np.bincount(rows, form.data, 3000))
+                    form.data += 1
+
+
+def test_many_indices_that_are_sorted_in_place_are_noticed():
+    A = sp.random(2000, 2000, 0.05, format="csr", random_state=1)
+    M = A @ A.T
+    assert not M.has_sorted_indices
+    x = np.arange(2000.0)
+    with weft.options(threads=4):
+        for _ in range(3):
+            assert np.allclose(weft.einsum("ij,j", M, x), M @ x)
+            M.sort_indices()
+            M.indices[1], M.indices[2] = M.indices[2], M.indices[1]
+            M.has_sorted_indices = False

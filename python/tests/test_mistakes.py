@@ -219,6 +219,23 @@ def test_files(tmp_path):
     refused("", lambda: weft.read(tmp_path / "bad.tns", shape="ab"), weft.InputError)
 
 
+@pytest.mark.parametrize("number", [np.int64(3), np.int8(3), np.uint64(3), np.float16(3), np.longdouble(3), np.float32(3),
+                                    np.float64(3), 3])
+def test_single_numbers_of_numpy_are_taken_as_those_of_python(number):
+    x = np.arange(3.0)
+    assert weft.evaluate("y(i) = a * x(i)", a=number, x=x).tolist() == [0, 3, 6]
+    T = weft.sparse(4, 4, nnz=3, dtype="f4")
+    assert np.array_equal(np.asarray(T * number), 3 * T.toarray())
+
+
+def test_types_of_arrays_that_weft_has_not_come_with_the_line_to_write():
+    for array in (np.ones(3, np.float16), np.ones(3, np.longdouble), np.ones(3, object)):
+        refused("write x=x.astype\\(float\\)", lambda: weft.evaluate("y(i) = x(i)", x=array), TypeError)
+        refused("write T0=T0.astype\\(float\\)", lambda: weft.einsum("i->i", array), TypeError)
+    refused("lose digits", lambda: weft.evaluate("y(i) = a * x(i)", a=np.int64(2**53 + 1), x=np.ones(3)))
+    refused("write a=float", lambda: weft.evaluate("y(i) = a * x(i)", a=np.bool_(True), x=np.ones(3)), weft.UnsupportedError)
+
+
 def test_integers_that_lose_digits():
     for call in (lambda: weft.tensor(([2**53 + 1], ([0], [0]))), lambda: weft.tensor((np.array([-2**60]), ([0], [0]))),
                  lambda: weft.einsum(",->", 2**53 + 1, 1.0), lambda: weft.tensor(np.eye(2)) * (2**53 + 1), lambda: weft.einsum(",->", 10**400, 1.0)):

@@ -3,6 +3,7 @@ memory of an operand keep the operand, and copies keep nothing."""
 
 import copy
 import gc
+import threading
 import weakref
 
 import numpy as np
@@ -137,3 +138,24 @@ def test_results_of_one_call_share_nothing(matrix):
     both.S.data[::2] = 0
     both.S.eliminate_zeros()
     assert np.array_equal(both.R.toarray(), wanted)
+
+
+def test_unsorted_matrices_that_die_while_others_are_bound():
+    A = sp.random(1500, 1500, 0.01, format="csr", random_state=1)
+    products, x, wrong = [A @ A for _ in range(2)], np.ones((1500, 2)), []
+
+    def work(number):
+        for step in range(12):
+            M = products[(number + step) % 2]
+            for each in (M, M.copy()):
+                if not np.allclose(weft.einsum("ij,jk->ik", each, x), M @ x):
+                    wrong.append(step)
+            del each
+        wrong.append("done")
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == ["done"] * 6

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import scipy.sparse.linalg
 
 import weft
 
@@ -64,7 +65,10 @@ def test_products():
     S, W = weft.tensor(A, format="ss"), weft.tensor(v)
     for made, expected in [(S @ B, A @ B), (A.T @ S, A.T @ A), (S @ v, A @ v), (S @ W, A @ v), (S @ weft.tensor(B, format="ds"), A @ B),
                            (S @ sp.csr_matrix(B), A @ B), (W @ W, v @ v)]:
-        assert isinstance(made, weft.Tensor) and np.array_equal(made.to_numpy(), expected)
+        assert np.array_equal(np.asarray(made), expected)
+    for made in (S @ B, A.T @ S, S @ v, S @ sp.csr_matrix(B)):  # dense results of arrays are arrays, as everywhere
+        assert isinstance(made, np.ndarray) and made.flags.writeable
+    assert isinstance(v @ W, np.float64) and isinstance(W @ W, weft.Tensor)
     assert float(W @ W) == 5 and bool(W @ W)
     with pytest.raises(weft.InputError):
         S @ A
@@ -75,14 +79,136 @@ def test_products():
 
 
 @pytest.mark.parametrize("operation", [
-    lambda T: T + T, lambda T: T - 1, lambda T: 1 - T, lambda T: T / 2, lambda T: 2 / T, abs, lambda T: T == T,
-    lambda T: T != 0, lambda T: T < 1,
-    lambda T: T >= T, lambda T: T.max(), lambda T: T.min(axis=0), lambda T: T.any(), lambda T: T.all(), lambda T: T**0.5, lambda T: T**-1,
-    lambda T: T.sum(0, keepdims=True), lambda T: T.astype(int), lambda T: weft.tensor(T, fill=1),
+    lambda T: T + T, lambda T: T - 1, lambda T: 1 - T, lambda T: T / 0, lambda T: T / T, lambda T: 2 / T, lambda T: T // 2,
+    lambda T: T % 2, lambda T: T == T, lambda T: T != 0, lambda T: T < 1, lambda T: T >= T, lambda T: T.any(axis=0),
+    lambda T: T.all(axis=0), lambda T: T**-1, lambda T: 2.0**T, np.exp, lambda T: np.add(T, 1), lambda T: T + np.ones(2),
+    lambda T: np.add.reduce(T), lambda T: T.sum(0, keepdims=True), lambda T: T.astype(int), lambda T: weft.tensor(T, fill=1),
 ])
 def test_what_the_language_has_not_yet(operation):
     with pytest.raises(weft.UnsupportedError):
         operation(weft.tensor(np.eye(2), format="ss"))
+
+
+def test_errors_of_sparse_tensors_name_the_way_out():
+    huge = weft.tensor(([1.0, 2.0], ([0, 10**9], [5, 7])), shape=(2**40, 2**40))
+    row = weft.tensor(([1.0, 2.0], ([0, 10**9],)), shape=(2**40,))
+    for operation in (lambda T: T + 1, lambda T: T - T, lambda T: T > 0, np.exp, lambda T: 1 / T):
+        with pytest.raises(weft.UnsupportedError, match=r"T.to_scipy\(\) and T.to_numpy\(\)"):
+            operation(huge)
+        with pytest.raises(weft.UnsupportedError, match=r"T.to_numpy\(\)"):
+            operation(row)
+    for called in (lambda T: np.concatenate([T, T]), lambda T: np.kron(T, T), np.cumsum, np.median, lambda T: np.where(T, 1, 2)):
+        with pytest.raises(TypeError, match=r"^numpy.*T.to_numpy\(\)"):
+            called(huge)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_dense_tensors_compute_as_arrays(dtype, rng):
+    D = rng.integers(-3, 4, (4, 5)).astype(dtype)
+    E, x = rng.integers(1, 4, (4, 5)).astype(dtype), rng.integers(1, 4, 5).astype(dtype)
+    for T in (weft.tensor(D), weft.tensor(D, format="dd:1,0")):
+        for of_two in (lambda a, b: a + b, lambda a, b: b - a, lambda a, b: a - b, lambda a, b: a / b, lambda a, b: a // b,
+                       lambda a, b: a % b, lambda a, b: a == b, lambda a, b: b != a, lambda a, b: a < b, lambda a, b: b >= a,
+                       lambda a, b: b**a, np.maximum, lambda a, b: np.maximum(b, a), lambda a, b: np.concatenate([a, b]), np.allclose,
+                       np.hypot, divmod_of):
+            for other in (E, weft.tensor(E), weft.tensor(E, format="ds")):
+                made, expected = of_two(T, other), of_two(D, E)
+                assert not isinstance(made, weft.Tensor) and np.array_equal(made, expected)
+        for of_one in (lambda a: a + 1, lambda a: 2 - a, lambda a: a / 2, lambda a: 2.0**a, lambda a: a**-1.0, lambda a: a + x,
+                       lambda a: x - a, lambda a: a * x, lambda a: a * x[:4, None], lambda a: a[:, 1] > 0, np.exp, abs,
+                       lambda a: a.max(), lambda a: a.min(0), lambda a: a.any(1), lambda a: a.all((0, 1)),
+                       lambda a: a.max(axis=1, keepdims=True), np.cumsum, np.ptp,
+                       lambda a: np.add.reduce(a, axis=1), lambda a: np.linalg.norm(a), lambda a: a == 0, lambda a: np.clip(a, 0, 1)):
+            with np.errstate(divide="ignore"):
+                made, expected = of_one(T), of_one(D)
+            assert not isinstance(made, weft.Tensor) and np.array_equal(made, expected) and made.dtype == expected.dtype
+        y = E.copy()
+        y += T
+        y -= weft.tensor(D, format="ds")
+        assert np.array_equal(y, E)
+        with pytest.raises(TypeError, match="does not change"):
+            np.add(D, E, out=T)
+
+
+def divmod_of(a, b):
+    return np.divmod(a, b)[1]
+
+
+def test_iterations_over_a_tensor_read_as_over_a_matrix():
+    A = sp.diags([4.0 * np.ones(50), -np.ones(49), -np.ones(49)], [0, 1, -1]).tocsr()
+    T, b = weft.tensor(A), np.ones(50)
+    x = np.zeros(50)
+    r = b - T @ x
+    p, rs = r.copy(), r @ r
+    for _ in range(50):
+        Ap = T @ p
+        step = rs / (p @ Ap)
+        x += step * p
+        r -= step * Ap
+        rs, before = r @ r, rs
+        if rs < 1e-24:
+            break
+        p = r + rs / before * p
+    assert np.allclose(A @ x, b)
+    solved, info = scipy.sparse.linalg.cg(T, b, atol=0)
+    assert info == 0 and np.allclose(A @ solved, b, atol=1e-4)
+    skewed = weft.tensor(sp.csr_matrix(A + sp.eye(50, k=3)))
+    assert np.allclose(scipy.sparse.linalg.lsqr(skewed, skewed @ x)[0], x, atol=1e-4)
+    assert np.array_equal(skewed.rmatvec(np.ones((50, 1)))[:, 0], skewed.to_numpy().sum(0))
+    d, x = T.diagonal(), np.zeros(50)
+    for _ in range(60):
+        x += (b - T @ x) / d
+    assert np.allclose(A @ x, b)
+    sparse_diagonal = weft.einsum("ii->i", T, format="s")
+    assert np.array_equal((b - T @ x) / sparse_diagonal, (b - T @ x) / d) and np.array_equal(sparse_diagonal + b, d + b)
+
+
+@pytest.mark.parametrize("format", ["ss", "ds", "ds:1,0", "dd", "bcsr(2,2)", "hh"])
+def test_methods_of_scipy(format, rng):
+    D = rng.integers(-3, 4, (6, 4)) * (rng.random((6, 4)) < 0.6) + 0.0
+    D[2] = [1, 2, 3, 4]
+    T, x = weft.tensor(D).convert(format), np.arange(4.0)
+    array = T.toarray()
+    array[0, 0] = 9
+    assert np.array_equal(T.todense(), D)
+    for made, expected in [
+        (T.transpose(), D.T), (T.transpose(1, 0), D.T), (T.transpose((0, 1)), D), (np.transpose(T), D.T), (T.dot(x), D @ x),
+        (T.dot(2), 2 * D), (np.dot(T, x), D @ x), (np.dot(2, T), 2 * D), (np.matmul(T, x), D @ x), (abs(T), abs(D)), (np.square(T), D * D),
+        (np.sqrt(abs(T)), np.sqrt(abs(D))), (T / 2, D / 2), (T / np.int64(4), D / 4), (abs(T)**0.5, abs(D)**0.5), (T**np.int64(2), D**2),
+        (np.multiply(T, 2), 2 * D), (np.multiply(D, T), D * D), (np.float64(2) * T, 2 * D), (np.negative(T), -D),
+        (np.einsum("ij,j->i", T, x, optimize=True), D @ x), (np.tensordot(T, x, 1), D @ x),
+        (np.tensordot(T, D, axes=([0, 1], [0, 1])), np.sum(D * D)), (np.tensordot(D, T, (0, 0)), D.T @ D),
+        (np.linalg.norm(T)**2, np.linalg.norm(D)**2), (np.linalg.norm(2 * T) / 2, np.linalg.norm(D)),
+    ]:
+        assert np.allclose(np.asarray(made), expected, rtol=1e-15, atol=0)
+    assert format == "dd" or (abs(T).format, (T / 2).format) == (T.format, T.format)
+    for offset in (0, 1, 3, -2, -5, 7, -7):
+        assert np.array_equal(T.diagonal(offset), D.diagonal(offset) if -6 <= offset <= 4 else [])
+    for matrix in (D, -D, abs(D) + 1, -abs(D) - 1):
+        T = weft.tensor(matrix).convert(format)
+        for of in (np.max, np.min):
+            assert of(T) == of(matrix)
+            for axis in (0, 1, -1, (0, 1)):
+                made = of(T, axis=axis)
+                assert np.array_equal(np.asarray(made), of(matrix, axis=axis))
+    assert np.any(T) and T.all() and np.shape(T) == (6, 4) and np.size(T) == 24 and np.ndim(T) == 2
+    with pytest.raises(weft.InputError):
+        T.transpose(0, 0)
+    with pytest.raises(weft.InputError):
+        weft.sparse(2, 3, 4, nnz=2).diagonal()
+
+
+def test_extremes_of_huge_modes_stay_sparse():
+    T = weft.tensor(([-8.0, 4.0, np.nan], ([1, 10**12, 5], [3, 3, 0])), shape=(10**13, 4))
+    assert np.isnan(T.max()) and T.max(1).shape == (10**13,) and T.min(1)[1] == -8 and T.max(1)[10**12] == 4 and T.max(1)[1] == 0
+    assert T.any() and not T.all() and not weft.tensor((np.zeros(0), np.zeros((2, 0), int)), shape=(3, 4)).any()
+    empty = weft.tensor((np.zeros(0), np.zeros((2, 0), int)), shape=(3, 4))
+    assert empty.max() == 0 and np.array_equal(np.asarray(empty.min(axis=0)), np.zeros(4))
+    cube = weft.sparse(5, 6, 7, nnz=80, seed=1)
+    for axis in (None, 0, (0, 2), (1, -1), (0, 1, 2)):
+        assert np.array_equal(np.asarray(cube.max(axis)), cube.toarray().max(axis))
+    with pytest.raises(weft.InputError):
+        weft.tensor((np.zeros(0), np.zeros((2, 0), int)), shape=(0, 4)).max()
 
 
 def test_as_an_array(T, dense):
@@ -288,3 +414,59 @@ def test_results_at_the_positions_of_an_operand_have_its_type(dtype):
         made = weft.evaluate("A(i,j) = M(i,j) * N(i,j)", M=M, N=N, format="A:like(N)")
         assert made.dtype == A.dtype and made.nnz == N.nnz and np.array_equal(made.to_numpy(), A * A)
         assert weft.compile("A(i,j) = M(i,j) * N(i,j)", M=M, N=N, format="A:like(N)")(M=M, N=N).dtype == A.dtype
+
+
+FORMATS = ["sss", "dss", "dds", "ssd", "sds", "sdd", "uqq", "duq", "suq", "hss", "shs", "bss", "dhb", "(i,j,k) -> (i:s, j:s desc, k:s)"]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_slices(seed):
+    random = np.random.default_rng(seed)
+    shape = tuple(int(each) for each in random.integers(1, [(9, 40, 5), (300, 2, 70), (3, 4, 900)][seed % 3]))
+    D = (random.integers(1, 9, shape) * (random.random(shape) < random.choice([0.02, 0.2, 0.9]))).astype(random.choice(["f4", "f8"]))
+    format = str(random.choice(FORMATS[:-1]))
+    format += ":" + ",".join(map(str, random.permutation(3))) if seed % 2 else ""
+    T = weft.tensor(D).convert(format if seed % 5 else FORMATS[-1])
+
+    def part(extent):
+        if random.random() < 0.3:
+            return slice(None)
+        if random.random() < 0.4:
+            return int(random.integers(-extent, extent))
+        begin, end = (None if random.random() < 0.3 else int(each) for each in random.integers(-extent - 1, extent + 2, 2))
+        return slice(begin, end, random.choice([None, 1, 2, 3, 50, -1, -2]) if random.random() < 0.7 else None)
+
+    for threads in (1, 2):
+        with weft.options(threads=threads):
+            for _ in range(30):
+                key = tuple(part(extent) for extent in shape)
+                made = weft.tensor(T, copy=True)[key] if threads == 1 else T[key]
+                if all(isinstance(each, int) for each in key):
+                    assert made == D[key]
+                    continue
+                made._verify()
+                assert made.dtype == D.dtype and np.array_equal(made.to_numpy(), D[key]), (format, shape, key)
+
+
+def test_slices_keep_the_stored_order():
+    A = sp.random(60, 80, 0.1, format="csc", random_state=1)
+    T = weft.tensor(A)
+    assert T[:, 3:70].format == T[::7, 3:70:2].format == "ss:1,0" and T[::-1].format == "ss:0,1"
+    assert np.array_equal(T[::7, 3:70:2].toarray(), A.toarray()[::7, 3:70:2])
+    cube = weft.sparse(5, 6, 7, nnz=30, seed=1).convert("sss:2,0,1")
+    assert cube[1:, 2].format == "ss:1,0" and cube[:, :, 4].format == "ss:0,1" and cube[2, :, 3].format == "s:0"
+
+
+def test_slices_of_huge_extents():
+    n = 2**63 - 1
+    T = weft.tensor(([1.0, 2.0, 3.0], ([0, n - 1, 5], [n - 1, 0, 7])), shape=(n, n))
+    assert T[n - 1].nnz == 1 and T[:, n - 1][0] == 1 and T[::2][3 - 3, n - 1] == 1 and T[::-1].shape == (n, n)
+    assert T[5:, ::7][0, 1] == 3 and T[::-1, ::-1][0, n - 1] == 2 and T[n:].shape == (0, n) and T[::2**40].nnz == 1
+
+
+def test_slices_over_many_threads():
+    A = sp.random(3000, 2000, 0.05, format="csr", random_state=2)
+    with weft.options(threads=4):
+        for T in weft.tensor(A), weft.tensor(A, format="uq"), weft.tensor(A, format="ss:1,0"):
+            for key in np.s_[:, 5], np.s_[::2], np.s_[:, 100:1900], np.s_[10:2900, ::3], np.s_[::-2, 7:]:
+                assert np.array_equal(T[key].to_numpy(), A.toarray()[key])

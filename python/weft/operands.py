@@ -30,6 +30,10 @@ def adapt(name, operand):
     """The operand as an array of f8 or f4, a canonical layout of scipy's, or a `weft.Tensor`."""
     if isinstance(operand, (bool, np.bool_)):
         raise _other_type(name, np.dtype(bool), "float({})")
+    if isinstance(operand, (np.integer, np.floating)) and operand.dtype not in _FLOATS:  # as Python's numbers
+        from weft.tensors import exact
+
+        return float(exact(operand))
     if isinstance(operand, numbers.Number) or isinstance(operand, np.generic):
         return _array(name, np.asarray(operand), "{}.astype(float)" if isinstance(operand, np.generic) else "float({})")
     if _is_scipy(operand):
@@ -97,7 +101,8 @@ def _other_type(name, dtype, cast="{}.astype(float)"):
     if native.kind == "c" and native.itemsize <= 16:
         return UnsupportedError(f"{name} is of type {native}: complex numbers are not supported yet; "
                                 f"{word}={word}.real and {word}={word}.imag are")
-    return TypeError(f"{name}: an array of type {dtype} is no tensor of numbers that weft has; f8 and f4 are")
+    way = f"; write {word}={cast.format(word)}" if native.kind in "fO" else ""
+    return TypeError(f"{name}: an array of type {dtype} is no tensor of numbers that weft has; f8 and f4 are{way}")
 
 
 def _is_scipy(operand):

@@ -1,5 +1,6 @@
 """Tensors of any order and layout."""
 
+import math
 import numbers
 import operator
 import string
@@ -8,7 +9,7 @@ import numpy as np
 
 import _weft
 
-from weft import _engines, results
+from weft import _engines, array_protocols, results
 from weft.errors import InputError, UnsupportedError
 from weft.formats import with_scalar
 
@@ -178,8 +179,13 @@ class Tensor(_weft.Tensor):
 
     __slots__ = ("__weakref__",)
     __hash__ = None
-    __array_ufunc__ = None  # so that an array of numpy leaves its operators to the tensor's
     fill = 0.0
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        return array_protocols.ufunc(ufunc, method, inputs, options)
+
+    def __array_function__(self, function, _, arguments, options):
+        return array_protocols.function(function, arguments, options)
 
     @property
     def dtype(self):
@@ -214,8 +220,21 @@ class Tensor(_weft.Tensor):
         >>> T.T.to_numpy().tolist()
         [[0.0, 0.0], [5.0, 0.0], [0.0, 6.0]]
         """
+        return self.transpose()
+
+    def transpose(self, *axes):
+        """Modes in another order, as numpy has it: without axes the reverse; a new tensor.
+
+        >>> import weft
+        >>> weft.sparse(4, 5, 6, nnz=3).transpose(1, 2, 0).shape
+        (5, 6, 4)
+        """
+        axes = axes[0] if len(axes) == 1 and (axes[0] is None or hasattr(axes[0], "__iter__")) else axes
+        modes = [_coordinate(axis, self.ndim, None) for axis in axes or range(self.ndim)[::-1]]
+        if sorted(modes) != list(range(self.ndim)):
+            raise InputError(f"axes={axes!r}: each of the {self.ndim} axes is wanted once")
         letters = _LETTERS[:self.ndim]
-        return self._einsum(f"{letters}->{letters[::-1]}", self)
+        return self._einsum(f"{letters}->{''.join(letters[mode] for mode in modes)}", self)
 
     def __repr__(self):
         shape = "x".join(map(str, self.shape)) or "scalar"
@@ -247,6 +266,18 @@ class Tensor(_weft.Tensor):
         array = np.empty(self.shape, self.dtype)
         self._to_dense(array)
         return array
+
+    def toarray(self):
+        """A dense numpy array of the caller's own, which may be changed.
+
+        >>> import weft
+        >>> weft.tensor(([5.0], ([1], [0])), shape=(2, 2)).toarray()
+        array([[0., 0.],
+               [5., 0.]])
+        """
+        return np.array(self)
+
+    todense = toarray
 
     def __array__(self, dtype=None, copy=None):
         array = self.to_numpy()
@@ -406,59 +437,12 @@ class Tensor(_weft.Tensor):
         memory = self._dense()
         if memory is not None:
             return tensor(np.asarray(memory)[key], copy=True)
-        self, key = self._narrowed(key)
-        coordinates, values = self.to_coo()
-        kept, shape, chosen = np.ones(len(values), bool), [], []
-        for mode, (each, extent) in enumerate(zip(key, self.shape)):
-            if hasattr(each, "__index__"):
-                kept &= coordinates[mode] == _coordinate(each, extent, mode)
-                continue
-            places = range(*each.indices(extent))
-            shape.append(len(places))
-            offsets = coordinates[mode] - places.start
-            steps, beside = np.divmod(offsets, places.step)
-            kept &= (beside == 0) & (steps >= 0) & (steps < len(places))
-            chosen.append(steps)
-        made = tensor((values[kept], [each[kept] for each in chosen]), shape=shape)
-        dense = not self.format.partition(":")[0].strip("d")
-        return made.convert("d" * made.ndim) if dense else made
-
-    def _narrowed(self, key):
-        """The range of the mode that is stored first, whose entries lie side by side, and what is left to be chosen from it."""
-        kinds, _, order = self.format.partition(":")
-        whole = self, key
-        if self.ndim < 2 or not self.nnz or set(kinds) - set("dsuq") or not set(kinds) - {"d"}:
-            return whole
-        first = int(order.partition(",")[0] or 0)
-        if not isinstance(key[first], slice) and not hasattr(key[first], "__index__") or any(
-                self._level(level)[4] for level in range(self.ndim)):
-            return whole
-        one = not isinstance(key[first], slice)
-        begin = _coordinate(key[first], self.shape[first], first) if one else key[first].indices(self.shape[first])[0]
-        places = range(begin, begin + 1) if one else range(*key[first].indices(self.shape[first]))
-        if places.step != 1 or not 0 < len(places) < self.shape[first]:
-            return whole
-        modes = [int(mode) for mode in order.split(",")] if order else range(self.ndim)
-        begin, end, starts, coordinates = places.start, places.stop, [], []
-        for level, mode in enumerate(modes):
-            _, _, pos, crd, _ = self._level(level)
-            if level > 0 and pos is not None:
-                pos = np.asarray(pos)
-                starts.append(_wide(pos[begin:end + 1]) - _wide(pos[begin:begin + 1]))
-                begin, end = int(_wide(pos[begin:begin + 1])[0]), int(_wide(pos[end:end + 1])[0])
-            elif level > 0 and crd is None:
-                begin, end = begin * self.shape[mode], end * self.shape[mode]
-            elif level == 0 and crd is not None:
-                begin, end = (int(place) for place in np.searchsorted(_wide(crd), [begin, end]))
-                starts.append(np.array([0, end - begin]))
-            if len(starts) == level:
-                starts.append(None)
-            coordinates.append(None if crd is None else _wide(np.asarray(crd)[begin:end]) - (places.start if level == 0 else 0))
-        shape = tuple(len(places) if mode == first else extent for mode, extent in enumerate(self.shape))
-        values = np.array(np.asarray(self._values(False))[begin:end])
-        layout = f"{self.format}:{'f32' if self._scalar else 'f64'}"
-        rest = tuple((0 if one else slice(None)) if mode == first else each for mode, each in enumerate(key))
-        return _rebuilt(layout, shape, starts, coordinates, values, self.format), rest
+        places = [range(*each.indices(extent)) if isinstance(each, slice) else range(_coordinate(each, extent, mode), extent)[:1]
+                  for mode, (each, extent) in enumerate(zip(key, self.shape))]
+        counts = tuple(map(len, places))
+        starts, steps = (tuple(getattr(each, of) if count > least else least for each, count in zip(places, counts))
+                         for of, least in (("start", 0), ("step", 1)))
+        return self._slice_of(starts, steps, counts, tuple(not isinstance(each, slice) for each in key))
 
     # Arithmetic.
 
@@ -474,12 +458,29 @@ class Tensor(_weft.Tensor):
             if isinstance(other, numbers.Real):  # which has no precision of its own, as for numpy
                 other = np.asarray(exact(other), np.float64 if isinstance(other, np.float64) else self.dtype)
             return self._einsum(f"{letters},->{letters}", self, other)
-        if np.ndim(other) != self.ndim and getattr(other, "ndim", None) != self.ndim:
+        both_dense = array_protocols.is_dense(self) and array_protocols.is_dense(other)
+        if np.ndim(other) != self.ndim or both_dense and np.shape(other) != self.shape:
             return NotImplemented
         letters = _LETTERS[:self.ndim]
         return self._einsum(f"{letters},{letters}->{letters}", self, other)
 
-    __mul__ = __rmul__ = _times
+    def __mul__(self, other):
+        made = self._times(other)
+        return self._by_numpy(operator.mul, other) if made is NotImplemented else made
+
+    __rmul__ = __mul__  # for numbers and lists; numpy's arrays come by __array_ufunc__
+
+    def _by_numpy(self, function, other, reflected=False):
+        if other is None or isinstance(other, (str, bytes)):
+            return NotImplemented
+        mine, theirs = array_protocols.arrays(_SYMBOLS[function.__name__], (self, other))
+        return function(theirs, mine) if reflected else function(mine, theirs)
+
+    def _with_values(self, function):
+        """The same entries with other values."""
+        layout, shape, starts, coordinates, values, format = self._arrays()
+        values = function(values)
+        return _rebuilt(with_scalar(layout[:-len(":f64")], values.dtype), shape, starts, coordinates, values, format)
 
     def __neg__(self):
         return self * -1.0
@@ -493,20 +494,85 @@ class Tensor(_weft.Tensor):
     def __rmatmul__(self, other):
         return self._product(other, self)
 
-    def _product(self, left, right):
+    @staticmethod
+    def _product(left, right):
+        from weft import einsums
+
         orders = [each.ndim if hasattr(each, "ndim") else np.ndim(each) for each in (left, right)]
         if 0 in orders:
             raise InputError("@ takes no numbers; * does")
         if max(orders) > 2:
             raise UnsupportedError("@ of tensors of more than 2 dimensions: write weft.einsum")
         first, second = ("ij" if orders[0] == 2 else "j"), ("jk" if orders[1] == 2 else "j")
-        return self._einsum(f"{first},{second}->{first.replace('j', '')}{second.replace('j', '')}", left, right)
+        subscripts = f"{first},{second}->{first.replace('j', '')}{second.replace('j', '')}"
+        made = einsums.einsum(subscripts, left, right, format=_format_of_rows(subscripts, (left, right)))
+        both = isinstance(left, Tensor) and isinstance(right, Tensor)
+        return made if isinstance(made, (np.ndarray, np.generic)) and not both else _as_tensor(made)
+
+    def dot(self, other):
+        """``T @ other``, or ``T * other`` where that is a number.
+
+        >>> import weft, numpy as np
+        >>> weft.tensor(np.eye(2), format="ds").dot(np.array([1.0, 2.0]))
+        array([1., 2.])
+        """
+        return self * other if np.ndim(other) == 0 else self @ other
+
+    def matvec(self, x):
+        """``T @ x``; with `rmatvec` what scipy.sparse.linalg wants of an operator.
+
+        >>> import weft, numpy as np, scipy.sparse.linalg
+        >>> x, info = scipy.sparse.linalg.cg(weft.tensor(2 * np.eye(2), format="ds"), np.array([1.0, 2.0]), atol=0)
+        >>> x
+        array([0.5, 1. ])
+        """
+        return self @ x
+
+    def rmatvec(self, x):
+        """``T.T @ x``, without another tensor.
+
+        >>> import weft, numpy as np
+        >>> weft.tensor(np.array([[1.0, 2.0], [0.0, 3.0]]), format="ds").rmatvec(np.array([1.0, 10.0]))
+        array([ 1., 32.])
+        """
+        from weft import einsums
+
+        return einsums.einsum("ji,jk->ik" if np.ndim(x) == 2 else "ji,j->i", self, x)
+
+    def diagonal(self, offset=0):
+        """A diagonal of a matrix, as an array of numpy; an offset above 0 is of one above the main diagonal.
+
+        >>> import weft, numpy as np
+        >>> weft.tensor(np.array([[1.0, 2.0], [0.0, 3.0]]), format="ds").diagonal()
+        array([1., 3.])
+        """
+        from weft import einsums
+
+        if self.ndim != 2:
+            raise InputError(f"a tensor of {self.ndim} dimensions is no matrix")
+        row, column = max(-offset, 0), max(offset, 0)
+        length = min(self.shape[0] - row, self.shape[1] - column)
+        if length <= 0:
+            return np.zeros(0, self.dtype)
+        whole = not offset and self.shape[0] == self.shape[1]
+        return einsums.einsum("ii->i", self if whole else self[row:row + length, column:column + length], format="d")
 
     def __pow__(self, exponent):
-        if isinstance(exponent, int) and 1 <= exponent <= 8:
+        if isinstance(exponent, numbers.Integral) and 1 <= exponent <= 8:
             letters = _LETTERS[:self.ndim]
-            return self._einsum(",".join([letters] * exponent) + "->" + letters, *[self] * exponent)
-        raise UnsupportedError(f"** {exponent!r}: weft has powers from 1 to 8 so far")
+            return self._einsum(",".join([letters] * int(exponent)) + "->" + letters, *[self] * int(exponent))
+        if isinstance(exponent, numbers.Real) and exponent > 0 and not array_protocols.is_dense(self):
+            return self._with_values(lambda values: values**exponent)
+        return self._by_numpy(operator.pow, exponent)
+
+    def __truediv__(self, other):
+        if isinstance(other, numbers.Real) and not array_protocols.is_dense(self) and other != 0 and other == other:
+            kind = np.float64 if isinstance(other, np.float64) else self.dtype
+            return self._with_values(lambda values: values / np.full(1, other, kind))
+        return self._by_numpy(operator.truediv, other)
+
+    def __abs__(self):
+        return np.absolute(self)
 
     def _reduce(self, axis, keepdims, dtype, out):
         if keepdims:
@@ -556,6 +622,58 @@ class Tensor(_weft.Tensor):
             return tensor((values / values.dtype.type(count), coordinates), shape=total.shape).convert(total.format)
         return total.dtype.type(float(total) / count) if isinstance(total, np.generic) else total / count
 
+    def max(self, axis=None, out=None, *, keepdims=False):
+        """The largest over axes, or of all, entries that are not stored included; axis and results as of `sum`.
+
+        >>> import weft
+        >>> T = weft.tensor(([-5.0, 6.0], ([0, 1], [1, 2])), shape=(2, 3))
+        >>> float(T.max()), T.max(axis=1).tolist()
+        (6.0, [0.0, 6.0])
+        """
+        return self._extreme(np.maximum, axis, out, keepdims)
+
+    def min(self, axis=None, out=None, *, keepdims=False):
+        """The least over axes, or of all; as `max`."""
+        return self._extreme(np.minimum, axis, out, keepdims)
+
+    def _extreme(self, of_two, axis, out, keepdims):
+        if array_protocols.is_dense(self):
+            axis = axis if axis is None or hasattr(axis, "__index__") else tuple(axis)
+            return of_two.reduce(self.to_numpy(), axis=axis, out=out, keepdims=keepdims)
+        _, _, axes = self._reduce(axis, keepdims, None, out)
+        shape = [extent for mode, extent in enumerate(self.shape) if mode not in axes]
+        size = math.prod(self.shape[mode] for mode in axes)
+        if size == 0:
+            raise InputError(f"{of_two.__name__} of no elements")
+        coordinates, values = self.to_coo(drop_zeros=True)
+        coordinates = [each for mode, each in enumerate(coordinates) if mode not in axes]
+        if not coordinates:
+            return of_two.reduce(values, **({"initial": 0} if len(values) < size else {}))
+        order = np.lexsort(coordinates[::-1])
+        coordinates = [each[order] for each in coordinates]
+        differs = np.ones(len(values), bool)
+        differs[1:] = np.any([each[1:] != each[:-1] for each in coordinates], axis=0)
+        first = np.flatnonzero(differs)
+        made = of_two.reduceat(values[order], first) if len(first) else values
+        full = np.diff(first, append=len(values)) == size
+        made = tensor((np.where(full, made, of_two(made, 0)), [each[first] for each in coordinates]), shape=shape)
+        return made.to_numpy() if 10 * made.nnz >= made.size else made
+
+    def any(self, axis=None, out=None, *, keepdims=False):
+        """Whether an element is not 0; over axes where the tensor is dense."""
+        if axis is None and out is None and not keepdims:
+            return np.bool_(self._coo(True, None, None) > 0)
+        return self._as_array("any").any(axis, out, keepdims=keepdims)
+
+    def all(self, axis=None, out=None, *, keepdims=False):
+        """Whether no element is 0; over axes where the tensor is dense."""
+        if axis is None and out is None and not keepdims:
+            return np.bool_(self._coo(True, None, None) == self.size)
+        return self._as_array("all").all(axis, out, keepdims=keepdims)
+
+    def _as_array(self, what):
+        return array_protocols.arrays(what, (self,))[0]
+
     def __bool__(self):
         if self.ndim == 0:
             return bool(self._at(())[0])
@@ -587,20 +705,71 @@ def _as_tensor(result):
     return result if isinstance(result, Tensor) else tensor(result)
 
 
-def _unsupported(what):
-    def method(self, *_, **__):
-        raise UnsupportedError(f"{what} of tensors is not supported yet")
+def _by_numpy(function, reflected=False):
+    def method(self, other):
+        return self._by_numpy(function, other, reflected)
 
-    method.__doc__ = f"{what} of tensors: `UnsupportedError` until weft has it; ``to_numpy`` and ``to_scipy`` lead to what has."
     return method
 
 
-for _name, _what in {
-    "__add__": "+", "__radd__": "+", "__sub__": "-", "__rsub__": "-", "__truediv__": "/", "__rtruediv__": "/", "__abs__": "abs",
-    "__eq__": "==", "__ne__": "!=", "__lt__": "<", "__le__": "<=", "__gt__": ">", "__ge__": ">=",
-    "max": "max", "min": "min", "any": "any", "all": "all",
-}.items():
-    setattr(Tensor, _name, _unsupported(_what))
+_SYMBOLS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**",
+            "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
+for _name in ("add", "sub", "floordiv", "mod", "eq", "ne", "lt", "le", "gt", "ge"):
+    setattr(Tensor, f"__{_name}__", _by_numpy(getattr(operator, _name)))
+for _name in ("add", "sub", "truediv", "floordiv", "mod", "pow"):
+    setattr(Tensor, f"__r{_name}__", _by_numpy(getattr(operator, _name), reflected=True))
+
+
+def _tensordot(left, right, axes=2):
+    from weft import einsums
+
+    orders = [np.ndim(left), np.ndim(right)]
+    if hasattr(axes, "__index__"):
+        axes = range(orders[0] - axes, orders[0]), range(axes)
+    summed = [[_coordinate(axis, order, None) for axis in ([each] if hasattr(each, "__index__") else each)]
+              for each, order in zip(axes, orders)]
+    if len(summed[0]) != len(summed[1]):
+        raise InputError(f"tensordot: {len(summed[0])} axes of one operand, {len(summed[1])} of the other")
+    letters = [list(_LETTERS[:orders[0]]), list(_LETTERS[orders[0]:sum(orders)])]
+    for one, two in zip(*summed):
+        letters[1][two] = letters[0][one]
+    left_over = [letter for each, gone in zip(letters, summed) for mode, letter in enumerate(each) if mode not in gone]
+    return einsums.einsum(f"{''.join(letters[0])},{''.join(letters[1])}->{''.join(left_over)}", left, right)
+
+
+def _dot(left, right):
+    if np.ndim(left) == 0 or np.ndim(right) == 0:
+        return left * right
+    return left @ right
+
+
+def _norm(x, *rest, **options):
+    if not rest and not options and not array_protocols.is_dense(x):
+        return np.linalg.norm(x.to_coo()[1])
+    return np.linalg.norm(*array_protocols.arrays("numpy.linalg.norm", (x, *rest)), **options)
+
+
+def _einsum_of_numpy(*arguments, optimize=None, **options):
+    from weft import einsums
+
+    return einsums.einsum(*arguments, **options)
+
+
+array_protocols._OPERATORS.update({
+    np.multiply: lambda a, b: a._times(b) if isinstance(a, Tensor) else b._times(a),
+    np.matmul: Tensor._product,
+    np.negative: operator.neg,
+    np.positive: operator.pos,
+    np.true_divide: lambda a, b: a / b if isinstance(a, Tensor) and not array_protocols.is_dense(a) else NotImplemented,
+    np.power: lambda a, b: a**b if isinstance(a, Tensor) else NotImplemented,
+})
+array_protocols._OF_WEFT.update({
+    np.dot: _dot,
+    np.diagonal: lambda a, offset=0: a.diagonal(offset),
+    np.tensordot: _tensordot,
+    np.einsum: _einsum_of_numpy,
+    np.linalg.norm: _norm,
+})
 
 
 def _coordinate(index, extent, mode):

@@ -164,7 +164,7 @@ TEST_CASE("faults: C, tensors") {
   const void* const coordinates[] = {rows.data(), crd.data()};
   fail_every_allocation("C tensors", [&]() -> Outcome {
     Calls calls;
-    TensorHandle csr, csc, coo, dense, levels, loaded, read, converted, larger, shared;
+    TensorHandle csr, csc, coo, dense, levels, loaded, read, converted, larger, sliced, shared;
     const void* no_pos[] = {nullptr, pos.data()};
     const void* no_crd[] = {nullptr, crd.data()};
     const std::uint64_t pos_counts[] = {0, 4}, crd_counts[] = {0, 4}, wide[] = {5, 6};
@@ -184,6 +184,11 @@ TEST_CASE("faults: C, tensors") {
     GOOD(weft_tensor_convert(engine, csr, "ss:1,0", converted.place(), error));
     GOOD(weft_tensor_verify(engine, converted, error));
     GOOD(weft_tensor_with_extents(engine, csr, wide, larger.place(), error));
+    const std::uint64_t starts[] = {2, 1}, counts[] = {3, 1};
+    const std::int64_t steps[] = {-1, 1};
+    const std::uint8_t dropped[] = {0, 1};
+    GOOD(weft_tensor_slice(engine, csr, starts, steps, counts, dropped, sliced.place(), error));
+    calls.judge(weft_tensor_order(sliced) == 1 && weft_tensor_extent(sliced, 0) == 3, "another slice");
     GOOD(weft_tensor_share(csr, shared.place(), error));
     GOOD(weft_tensor_to_dense(engine, coo, whole, 12, nullptr, error));
     GOOD(weft_tensor_to_coo(engine, levels, 0, 4, into, entries, &count, error));
