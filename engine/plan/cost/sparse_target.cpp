@@ -133,7 +133,16 @@ ProductEstimate estimate_of(Steps steps, std::size_t writer, const Network& netw
   if (writer + 1 == steps.size() && counted != entries.end()) product.set_counted(index_set(result.indices), counted->second);
   if (joins.empty()) return product;
   const std::vector<Occurrence> all = occurrences(network, operands);
-  product.scale_contributions(counted_ratio(product_join(steps, writer, all), all, joins));
+  const JoinSet join = product_join(steps, writer, all);
+  product.scale_contributions(counted_ratio(join, all, joins));
+  const IndexSet written = index_set(steps[writer].target.indices);
+  JoinSet kept = 0;
+  for (const Occurrence& occurrence : all) {
+    for (std::size_t mode = 0; mode < occurrence.indices.size(); ++mode) {
+      if (contains(written, occurrence.indices[mode])) kept |= JoinSet{1} << (occurrence.first_bit + mode);
+    }
+  }
+  product.scale_let_through(written, counted_ratio(join & kept, all, joins));
   return product;
 }
 

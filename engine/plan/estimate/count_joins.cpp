@@ -491,11 +491,16 @@ Expected<std::optional<double>> JoinCounter::entries(JoinSet join, IndexSet indi
   const IndexId sampled = std::ranges::max_element(kept, {}, [](const auto& use) { return use.second.distinct; })->first;
   std::erase_if(uses, [&](const auto& use) { return use.second.operands < 2 && use.first != sampled; });
   const std::vector<IndexId> shared = State::connected(sampled, ranked_indices(uses), members);
-  // As few as tell something, then as many as the effort suffices for, by what those took.
-  constexpr double fewest_sampled = 24;
+  // As few as tell something, fewer where rows of blocks are long, then as many as the effort suffices for, by what those took.
+  constexpr double few_sampled = 24;
+  constexpr double fewest_sampled = 6;
   const double most = std::min(1.0, state_->effort.entries / most_entries);
-  double share = std::min(most, fewest_sampled / kept[sampled].distinct);
+  double share = std::min(most, few_sampled / kept[sampled].distinct);
   auto found = state_->counted(members, shared, sampled, share, indices);
+  if (found && !*found) {
+    share *= fewest_sampled / few_sampled;
+    found = state_->counted(members, shared, sampled, share, indices);
+  }
   if (!found || !*found) return found;
   const double wider = std::min(most, share * 0.7 * state_->effort.steps / std::max(state_->steps, 1.0));
   if (wider > 2 * share) {

@@ -51,6 +51,11 @@ double ProductEstimate::let_through(IndexSet indices) const {
   return let_through;
 }
 
+void ProductEstimate::scale_let_through(IndexSet indices, double ratio) {
+  joined_ = indices;
+  joined_ratio_ = ratio;
+}
+
 void ProductEstimate::set_counted(IndexSet indices, double distinct) {
   counted_ = indices & restricted_;
   counted_distinct_ = distinct;
@@ -66,7 +71,8 @@ double ProductEstimate::distinct(IndexSet indices) const {
 }
 
 double ProductEstimate::by_independence(IndexSet indices) const {
-  const double known = let_through(indices);
+  const bool joined = joined_ != 0 && (joined_ & ~indices) == 0;
+  const double known = let_through(indices) * (joined ? joined_ratio_ : 1);
   const double others = combinations(all_ & ~indices);
   if (known <= 0 || others <= 0) return 0;
   const double chance = std::min(1.0, everything_ / (known * others));

@@ -30,6 +30,10 @@ class ProductEstimate {
   /// How many contributions there are over what independence says.
   void scale_contributions(double ratio) { everything_ *= ratio; }
 
+  /// How many combinations of these indices all factors let through over what independence says: of T * T, whose factors are
+  /// one tensor, all of its entries.
+  void scale_let_through(IndexSet indices, double ratio);
+
   /// The distinct combinations of these indices, or of those of them that factors restrict, were counted.
   void set_counted(IndexSet indices, double distinct);
 
@@ -55,6 +59,8 @@ class ProductEstimate {
   IndexSet all_ = 0;
   IndexSet restricted_ = 0;
   double everything_ = 0;  // contributions
+  IndexSet joined_ = 0;
+  double joined_ratio_ = 1;
   IndexSet counted_ = 0;
   double counted_distinct_ = 0;
 };
