@@ -172,6 +172,22 @@ PyObject* results(PyObject* self, void*) {
   return all.release();
 }
 
+PyObject* extents(PyObject* self, void*) {
+  const Kernel& kernel = value_of<Kernel>(self);
+  Ref all = Ref::taken(PyDict_New());
+  for (const KernelResult& result : kernel.results) {
+    const Ref modes = Ref::taken(PyTuple_New(static_cast<Py_ssize_t>(result.extents.size())));
+    if (!all || !modes) return nullptr;
+    for (std::size_t mode = 0; mode < result.extents.size(); ++mode) {
+      const KernelResult::Extent& extent = result.extents[mode];
+      Ref from = Ref::taken(Py_BuildValue("(OI)", kernel.operands[extent.operand].key.get(), extent.mode));
+      if (!from || PyTuple_SetItem(modes.get(), static_cast<Py_ssize_t>(mode), from.release()) != 0) return nullptr;
+    }
+    if (PyDict_SetItem(all.get(), result.key.get(), modes.get()) != 0) return nullptr;
+  }
+  return all.release();
+}
+
 PyObject* tuple(PyObject* self, void*) {
   const Ref& made = value_of<Kernel>(self).tuple;
   return made ? Ref(made).release() : none();
@@ -200,6 +216,7 @@ PyMethodDef methods[] = {
 PyGetSetDef attributes[] = {
     {"operands", operands, nullptr, "Names of the operands.", nullptr},
     {"results", results, nullptr, "Formats of the results, by name.", nullptr},
+    {"_extents", extents, nullptr, "By name of a result, the operand and its mode that each of its extents is that of.", nullptr},
     {"_tuple", tuple, set_tuple, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };

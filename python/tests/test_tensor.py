@@ -470,3 +470,23 @@ def test_slices_over_many_threads():
         for T in weft.tensor(A), weft.tensor(A, format="uq"), weft.tensor(A, format="ss:1,0"):
             for key in np.s_[:, 5], np.s_[::2], np.s_[:, 100:1900], np.s_[10:2900, ::3], np.s_[::-2, 7:]:
                 assert np.array_equal(T[key].to_numpy(), A.toarray()[key])
+
+
+def test_powers_have_the_entries_and_the_format():
+    for format in ["ss", "ds", "ds:1,0", "uq", "ss:0,1:f32", "bcsr(2,2)"]:
+        T = weft.tensor(([3.0, 0.0, -2.0], ([0, 1, 4], [1, 3, 0])), shape=(5, 4)).convert(format)
+        for power, expected in [(T * T, 2), (T**2, 2), (T**3, 3), (T**1, 1)]:
+            assert power.format == T.format and power.dtype == T.dtype
+            assert power.nnz == T.nnz or "bcsr" in format  # blocks hold zeros
+            assert (power.to_numpy() == T.to_numpy() ** expected).all()
+    D = weft.tensor(np.arange(6.0).reshape(2, 3))
+    assert (np.asarray(D * D) == np.asarray(D) ** 2).all() and (np.asarray(D**3) == np.asarray(D) ** 3).all()
+
+
+def test_products_in_many_rows_have_no_start_for_each():
+    n = 10**9
+    H = weft.tensor(([1.0, 2.0, 3.0], ([0, n - 1, 5], [n - 2, 0, 7])), shape=(n, n))
+    for text, entries in [("ij,kj->ik", 3), ("ij,jk->ik", 1), ("ij,ij->ij", 3)]:
+        made = weft.einsum(text, H, H)
+        assert isinstance(made, weft.Tensor) and made.format == "ss:0,1" and made.nnz == entries and made.shape == (n, n)
+    assert isinstance(weft.einsum("i,ij->ij", weft.tensor(([2.0], ([5],)), shape=(n,)), H), weft.Tensor)

@@ -4,6 +4,8 @@ import collections
 import json
 import re
 
+import numpy as np
+
 import _weft
 
 from weft import _engines, formats
@@ -105,7 +107,7 @@ def plan(text, operands=None, /, *, format=None, results=None, tree=None, schedu
     request.update(plan_only=True, why=why or None, prove=prove or None, unfused=unfused or None,
                    choose_layouts=choose_layouts or None, stages=["network", "tree", "schedule", "loops", "llvm", "asm"])
     planned = Plan(engine._evaluate(text, named, request))
-    made = {name: result["format"] for name, result in planned.report["results"].items()}
+    made = {name: (result["format"], result["extents"]) for name, result in planned.report["results"].items()}
     other = _delivered(made, request, named)
     if other or run:
         request.update(formats=other or request["formats"], plan_only=not run, count=run or None)
@@ -216,7 +218,8 @@ def _compiled(engine, text, named, format, results, tree, schedule, calls, choos
     request["choose_layouts"] = choose_layouts or None
     as_matrix = any(formats.is_matrix(operand) for operand in named.values())
     kernel = engine._compile(text, named, request, as_matrix)
-    other = _delivered(kernel.results, request, named)
+    shapes = {name: [np.shape(named[operand])[mode] for operand, mode in modes] for name, modes in kernel._extents.items()}
+    other = _delivered({name: (kind, shapes[name]) for name, kind in kernel.results.items()}, request, named)
     if other:
         request["formats"] = other
         kernel = engine._compile(text, named, request, as_matrix)
@@ -230,12 +233,17 @@ def _compiled(engine, text, named, format, results, tree, schedule, calls, choos
     return kernel
 
 
+MANY_ROWS = 1 << 24  # whose starts take 134 MB
+
+
 def _delivered(made, request, named):
-    """The formats to ask for instead of those `made` by a plan, or None: a sparse matrix is delivered to scipy, whose rows are
-    dense; a scipy operand of ours has them too. A schedule says itself how its results are stored."""
+    """The formats to ask for instead of those `made` by a plan, with the shapes, or None: a sparse matrix is delivered to scipy, whose rows are
+    dense; a scipy operand of ours has them too. Not one of many rows, nearly all of them empty. A schedule says itself how its
+    results are stored."""
     asked = request["formats"] or {}
-    other = {name: "ds" for name, kind in made.items()
-             if name not in asked and len(kind.partition(":")[0]) == 2 and kind.strip("d") and kind not in ("ds", "ds:1,0")}
+    other = {name: "ds" for name, (kind, shape) in made.items()
+             if name not in asked and len(kind.partition(":")[0]) == 2 and kind.strip("d") and kind not in ("ds", "ds:1,0")
+             and not (kind.startswith("s") and shape[0] > MANY_ROWS)}
     return {**asked, **formats.typed(other, named)} if other and request["schedule"] is None else None
 
 

@@ -1,5 +1,6 @@
 """Tensors of any order and layout."""
 
+import functools
 import math
 import numbers
 import operator
@@ -465,7 +466,7 @@ class Tensor(_weft.Tensor):
         return self._einsum(f"{letters},{letters}->{letters}", self, other)
 
     def __mul__(self, other):
-        made = self._times(other)
+        made = self**2 if other is self and not array_protocols.is_dense(self) else self._times(other)
         return self._by_numpy(operator.mul, other) if made is NotImplemented else made
 
     __rmul__ = __mul__  # for numbers and lists; numpy's arrays come by __array_ufunc__
@@ -558,10 +559,13 @@ class Tensor(_weft.Tensor):
         return einsums.einsum("ii->i", self if whole else self[row:row + length, column:column + length], format="d")
 
     def __pow__(self, exponent):
+        dense = array_protocols.is_dense(self)
         if isinstance(exponent, numbers.Integral) and 1 <= exponent <= 8:
             letters = _LETTERS[:self.ndim]
-            return self._einsum(",".join([letters] * int(exponent)) + "->" + letters, *[self] * int(exponent))
-        if isinstance(exponent, numbers.Real) and exponent > 0 and not array_protocols.is_dense(self):
+            if dense:
+                return self._einsum(",".join([letters] * int(exponent)) + "->" + letters, *[self] * int(exponent))
+            return self._with_values(lambda values: functools.reduce(np.multiply, [values] * int(exponent)))
+        if isinstance(exponent, numbers.Real) and exponent > 0 and not dense:
             return self._with_values(lambda values: values**exponent)
         return self._by_numpy(operator.pow, exponent)
 
