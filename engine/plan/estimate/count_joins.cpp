@@ -28,6 +28,27 @@ struct Range {
   std::size_t end = 0;
 };
 
+// Some coordinates of an index: a bit each where that takes little memory, since every entry of an operand asks.
+class Chosen {
+ public:
+  Chosen(double extent, const std::vector<std::uint64_t>& coordinates) : marks_(extent <= most_marks ? static_cast<std::size_t>(extent) : 0) {
+    for (const std::uint64_t coordinate : coordinates) add(coordinate);
+  }
+  bool contains(std::uint64_t coordinate) const { return marks_.empty() ? far_.contains(coordinate) : marks_[coordinate]; }
+
+ private:
+  void add(std::uint64_t coordinate) {
+    if (marks_.empty()) {
+      far_.insert(coordinate);
+    } else {
+      marks_[coordinate] = true;
+    }
+  }
+  static constexpr double most_marks = 1 << 24;
+  std::vector<bool> marks_;
+  std::unordered_set<std::uint64_t> far_;
+};
+
 // The fixed hash of SplitMix64 (Steele, Lea and Flood, 2014).
 std::uint64_t hash_of(std::uint64_t coordinate) {
   std::uint64_t z = coordinate + 0x9E3779B97F4A7C15;
@@ -180,13 +201,13 @@ struct JoinCounter::State {
   }
 
   // Entries of a member that pass the filters: which coordinates of an index are left.
-  using Filters = std::map<IndexId, std::unordered_set<std::uint64_t>>;
+  using Filters = std::map<IndexId, Chosen>;
 
   std::vector<std::uint64_t> kept(const Member& member, const Coordinates& all, IndexId sampled, double share,
                                   const Filters& filters) const {
     struct Test {
       Indices crd;
-      const std::unordered_set<std::uint64_t>* values = nullptr;
+      const Chosen* values = nullptr;
     };
     std::optional<Indices> hashed;
     std::vector<Test> tests;
@@ -297,15 +318,12 @@ struct JoinCounter::State {
         const std::size_t column = parts[next].column_of[number];
         if (column == parts[next].columns.size()) continue;
         const auto& values = parts[next].columns[column];
-        if (const auto known_values = filters.find(shared[number]); known_values == filters.end()) {
-          filters[shared[number]] = {values.begin(), values.end()};
-        } else {
-          std::unordered_set<std::uint64_t> both;
-          for (const std::uint64_t value : values) {
-            if (known_values->second.contains(value)) both.insert(value);
-          }
-          known_values->second = std::move(both);
+        const auto before = filters.find(shared[number]);
+        std::vector<std::uint64_t> both;
+        for (const std::uint64_t value : values) {
+          if (before == filters.end() || before->second.contains(value)) both.push_back(value);
         }
+        filters.insert_or_assign(shared[number], Chosen(extents.at(shared[number]), both));
       }
     }
     if (kept_indices == 0) return Walk(parts, shared.size(), effort.steps).count();

@@ -72,8 +72,11 @@ inline std::unexpected<Error> fail(ErrorKind kind, std::string message) {
 /// Of a kind and code, about an operand and an index.
 inline std::unexpected<Error> fail(ErrorKind kind, ErrorCode code, std::string_view operand, std::string message,
                                    std::string_view index = {}) {
-  return std::unexpected(Error{
-      .kind = kind, .message = std::move(message), .code = code, .operand = std::string(operand), .index = std::string(index)});
+  return std::unexpected(Error{.kind = kind,
+                               .message = std::move(message),
+                               .code = code,
+                               .operand = std::string(operand),
+                               .index = std::string(index)});
 }
 inline std::unexpected<Error> input_error(std::string message) { return fail(ErrorKind::input, std::move(message)); }
 inline std::unexpected<Error> unsupported(std::string message) {
