@@ -359,7 +359,7 @@ Expected<void> BoundNetwork::State::count_entries(std::size_t number, bool threa
     if (!tensor) return std::unexpected(tensor.error());
     results[output] = std::move(*tensor);
   }
-  for (Worker& worker : workers) worker.clean = 0;  // what comes is another kernel
+  for (Worker& worker : workers) worker.clean = 0;  // another kernel comes
   return {};
 }
 

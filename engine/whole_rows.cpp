@@ -32,7 +32,8 @@ Expected<std::optional<Tensor>> in_whole_rows(const Tensor& computed, const std:
                                               const std::vector<std::uint64_t>& extents, const Format& wanted, const Resources& resources,
                                               const std::string& name) {
   const std::vector<Level>& levels = computed.format().levels;
-  const auto first = static_cast<std::size_t>(std::ranges::find_if(levels, [](const Level& level) { return !is_dense(level.kind); }) - levels.begin());
+  const auto is_listed_level = [](const Level& level) { return is_sparse(level.kind); };
+  const auto first = static_cast<std::size_t>(std::ranges::find_if(levels, is_listed_level) - levels.begin());
   const std::size_t listed = levels.size() - first;
   const bool fits = is_rows(wanted) && wanted.scalar == computed.format().scalar && listed >= 1 && listed <= 2 &&
                     std::all_of(levels.begin() + static_cast<std::ptrdiff_t>(first), levels.end(),

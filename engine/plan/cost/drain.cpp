@@ -30,7 +30,7 @@ constexpr double split_key = 2.5;         // and when draining: runs of equal co
 constexpr double hashed_advantage = 1.25;
 
 // An accumulator is a table of all keys for every thread, with a byte for each as its mark. Each thread clears the marks in
-// every run. In the first one what it touches are new pages.
+// every run; its pages are new in the first one.
 constexpr double most_table_bytes = 1u << 30;
 constexpr double mark_bytes = 1;
 constexpr double new_byte = 0.1;
@@ -50,7 +50,8 @@ KeyedPrice keyed_price(const Machine& machine, const KeyedWorkspace& workspace, 
   KeyedPrice price{kind, machine.reset_entry, 0};
   const double fillings = std::max(1.0, workspace.fillings);
   const double threads = std::min<double>(machine.threads, fillings);
-  const double new_share = threads / fillings / std::max(1.0, workspace.runs);  // of one filling, of what every thread has once
+  // The share of one filling in pages that each thread touches for the first time.
+  const double new_share = threads / fillings / std::max(1.0, workspace.runs);
   if (!workspace.one_mode) price.ns += workspace.inserts * compose_key + entries * split_key;
   if (has_slots(kind)) {
     price.bytes = entries * slots_per_entry * (value + 12);

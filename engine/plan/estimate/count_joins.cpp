@@ -31,7 +31,8 @@ struct Range {
 // Some coordinates of an index: a bit each where that takes little memory, since every entry of an operand asks.
 class Chosen {
  public:
-  Chosen(double extent, const std::vector<std::uint64_t>& coordinates) : marks_(extent <= most_marks ? static_cast<std::size_t>(extent) : 0) {
+  Chosen(double extent, const std::vector<std::uint64_t>& coordinates)
+      : marks_(extent <= most_marks ? static_cast<std::size_t>(extent) : 0) {
     for (const std::uint64_t coordinate : coordinates) add(coordinate);
   }
   bool contains(std::uint64_t coordinate) const { return marks_.empty() ? far_.contains(coordinate) : marks_[coordinate]; }
@@ -71,7 +72,7 @@ class Walk {
  public:
   Walk(const std::vector<Part>& parts, std::size_t shared, double steps) : parts_(parts), shared_(shared), left_(steps) {}
 
-  /// Distinct combinations of what only one part has with these shared indices, by their hashes.
+  /// Distinct combinations of the columns of one part alone with these shared indices, by their hashes.
   std::optional<double> distinct(const std::vector<bool>& kept) {
     kept_ = &kept;
     if (!count()) return std::nullopt;
@@ -130,8 +131,8 @@ class Walk {
     return total;
   }
 
-  // What follows from here depends on what is left of the parts that have more columns, and on what was kept: A(i,j) * B(j,k) * C(k,l)
-  // goes on from (i, k) once, however many j lead there.
+  // The rest depends on the ranges of parts that have more columns, and on what was kept: A(i,j) * B(j,k) * C(k,l) goes on from
+  // (i, k) once, however many j lead there.
   bool is_new(std::size_t index, const std::vector<Range>& ranges) {
     std::uint64_t state = hash_of(bound_ ^ hash_of(index));
     for (std::size_t part = 0; part < parts_.size(); ++part) {
@@ -142,7 +143,7 @@ class Walk {
     return seen_.insert(state).second;
   }
 
-  // The combinations of what only the parts from this one on have.
+  // The combinations of the own columns of the parts from this one on.
   void meet(std::size_t part, std::uint64_t bound, const std::vector<Range>& ranges) {
     if (left_ < 0) return;
     if (part == parts_.size()) {

@@ -1,4 +1,4 @@
-// Counting joins, and what is left of them where indices are summed, on the operands themselves, in whole or on a sample.
+// Counting joins, and their distinct combinations where indices are summed, on the operands themselves, in whole or on a sample.
 #pragma once
 
 #include <map>

@@ -19,7 +19,8 @@ ProductEstimate::ProductEstimate(const Network& network, const std::vector<Opera
   for (const TensorAccess& factor : factors) {
     all_ |= index_set(factor.indices);
     // T(i,j) * T(i,j): a tensor lets through what it lets through, however often it stands there.
-    if (std::find(factors.begin(), factors.begin() + (&factor - factors.data()), factor) != factors.begin() + (&factor - factors.data())) continue;
+    const auto itself = factors.begin() + (&factor - factors.data());
+    if (std::find(factors.begin(), itself, factor) != itself) continue;
     const OperandFacts& facts = facts_of(operands, factor.tensor);
     if (!has_sparse_level(facts.format)) continue;
     Factor& added = factors_.emplace_back(factor.indices, &facts.statistics);

@@ -133,7 +133,8 @@ Expected<void> check_entries(const Schedule& schedule, const Network& network, s
     if (schedule.tensors[factor.tensor].role != TensorRole::intermediate) continue;
     if (knows_its_entries(schedule, network, factor.tensor)) continue;
     return input_error(fmt::format("schedule, statement {}: {} is dense and may be read where nothing was accumulated, "
-                                   "which would become an entry of a sparse tensor: give it levels a (accumulator), h (hashed) or b (bitmap)",
+                                   "which would become an entry of a sparse tensor: give it levels "
+                                   "a (accumulator), h (hashed) or b (bitmap)",
                                    number + 1, schedule.tensors[factor.tensor].name));
   }
   if (!statement.drained) return {};
@@ -208,7 +209,8 @@ Expected<void> check_presence(const Schedule& schedule, const Network& network,
       if (!other || knows_its_entries(schedule, network, factor.tensor)) continue;
       return input_error(fmt::format(
           "schedule, statement {}: {} is dense and may be read where nothing was accumulated, but {} holds NaN or "
-          "Inf, which an absent entry would have annihilated: give it levels a (accumulator), h (hashed) or b (bitmap), or levels s between nests",
+          "Inf, which an absent entry would have annihilated: give it levels a (accumulator), h (hashed) or b (bitmap), or s "
+          "between nests",
           number + 1, schedule.tensors[factor.tensor].name, schedule.tensors[*other].name));
     }
   }

@@ -32,7 +32,8 @@ bool may_be_wrong(const Assignment& assignment, const std::vector<Occurrence>& s
   double elements = 1;
   for (const IndexId index : assignment.result.indices) elements *= estimate.extent(index);
   if (restricted == 0 || elements <= few_elements) return false;
-  if (std::ranges::any_of(sparse, [](const Occurrence& one) { return one.indices.size() > members(index_set(one.indices)).size(); })) return true;
+  const auto is_diagonal = [](const Occurrence& one) { return one.indices.size() > members(index_set(one.indices)).size(); };
+  if (std::ranges::any_of(sparse, is_diagonal)) return true;
   const bool masked = std::ranges::any_of(sparse, [&](const Occurrence& one) { return index_set(one.indices) == restricted; });
   if (sparse.size() < 2 || masked) return false;
   const bool is_short = std::ranges::any_of(sparse, [&](const Occurrence& one) {

@@ -76,7 +76,8 @@ TEST_CASE("bad input: an operand that is missing beside one of other extents, or
     CHECK(disagree.code == ErrorCode::extents_disagree);
     CHECK(disagree.operand == "B");
     CHECK(disagree.index == "i");
-    const Error order = refused(kernel, bound({{"A", matrix(6, 3, "ds")}, {"B", *from_dense({5}, std::vector<double>(5, 1), Resources())}}));
+    const Tensor vector = *from_dense({5}, std::vector<double>(5, 1), Resources());
+    const Error order = refused(kernel, bound({{"A", matrix(6, 3, "ds")}, {"B", vector}}));
     CHECK(order.code == ErrorCode::order);
     CHECK(order.operand == "B");
     CHECK(results_of(kernel, bound(operands)).contains("R"));

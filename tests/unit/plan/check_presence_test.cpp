@@ -176,7 +176,8 @@ TEST_CASE("a dense intermediate between two nests makes entries of a sparse resu
     return made;
   };
   CHECK(defect(problem_of("ss:50"), text("ss:0,1")).find("give it levels a (accumulator), h (hashed) or b (bitmap)") != std::string::npos);
-  CHECK(defect(problem_of("ds:50"), text("ds:0,1")).find("give it levels a (accumulator), h (hashed) or b (bitmap)") != std::string::npos);  // an empty row
+  // An empty row.
+  CHECK(defect(problem_of("ds:50"), text("ds:0,1")).find("give it levels a (accumulator), h (hashed) or b (bitmap)") != std::string::npos);
   CHECK(defect(problem_of("dd:400"), text("dd:0,1")).empty());
 }
 

@@ -169,7 +169,8 @@ TEST_CASE("entries of chains, where many ways lead to one, of diagonals and of w
     });
     REQUIRE(planned);
     if (options.entries.empty()) {  // independence is sure enough of that
-      CHECK(result_estimate(Problem{made.network, made.operands, options}).fill(index_set(made.network.assignments[0].result.indices)) < 0.01);
+      const IndexSet modes = index_set(made.network.assignments[0].result.indices);
+      CHECK(result_estimate(Problem{made.network, made.operands, options}).fill(modes) < 0.01);
       JoinSet all = 0;
       for (const Occurrence& one : occurrences(made.network, made.operands)) all |= one.all();
       options.entries["R"] = counter.entries(all, index_set(made.network.assignments[0].result.indices)).value().value();

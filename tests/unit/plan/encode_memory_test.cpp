@@ -166,7 +166,8 @@ TEST_CASE("within a memory limit the solver finds the cheapest sparse product, o
   if (test::is_long_run()) CHECK(stored >= scaled(1));
 }
 
-// Its workspace takes a fraction more than 504 bytes of eight threads, beside operands of 6784: of both together that fraction is rounded away.
+// Its workspace takes a fraction more than 504 bytes of eight threads, beside operands of 6784: of both together that fraction
+// is rounded away.
 TEST_CASE("a schedule fits that needs a limit to the byte, as its sum is rounded") {
   OwnedProblem made = problem("A:ik:ss:198 B:jk:ss:226 -> ij", {{'i', std::uint64_t{1} << 31}, {'j', 7}, {'k', std::uint64_t{1} << 62}});
   for (OperandFacts& operand : made.operands) operand.pinned = true;
