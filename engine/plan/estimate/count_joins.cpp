@@ -33,18 +33,14 @@ class Chosen {
  public:
   Chosen(double extent, const std::vector<std::uint64_t>& coordinates)
       : marks_(extent <= most_marks ? static_cast<std::size_t>(extent) : 0) {
-    for (const std::uint64_t coordinate : coordinates) add(coordinate);
-  }
-  bool contains(std::uint64_t coordinate) const { return marks_.empty() ? far_.contains(coordinate) : marks_[coordinate]; }
-
- private:
-  void add(std::uint64_t coordinate) {
-    if (marks_.empty()) {
-      far_.insert(coordinate);
-    } else {
-      marks_[coordinate] = true;
+    for (const std::uint64_t coordinate : coordinates) {
+      if (coordinate < marks_.size()) marks_[coordinate] = true;
+      else far_.insert(coordinate);
     }
   }
+  bool contains(std::uint64_t coordinate) const { return coordinate < marks_.size() ? marks_[coordinate] : far_.contains(coordinate); }
+
+ private:
   static constexpr double most_marks = 1 << 24;
   std::vector<bool> marks_;
   std::unordered_set<std::uint64_t> far_;
@@ -493,7 +489,7 @@ Expected<std::optional<double>> JoinCounter::entries(JoinSet join, IndexSet indi
     most_entries = std::max(most_entries, state_->statistics.at(occurrence.tensor).nnz());
     members.push_back(std::move(member));
   }
-  // What only one access has and the product sums over lets through all the same.
+  // An index of one access alone that is summed changes nothing.
   for (State::Member& member : members) {
     std::erase_if(member.modes, [&](std::size_t mode) {
       const IndexId index = member.occurrence->indices[mode];
