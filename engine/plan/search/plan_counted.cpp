@@ -45,6 +45,8 @@ bool may_be_wrong(const Assignment& assignment, const std::vector<Occurrence>& s
 // Entries of the results that no format is asked for and whose factors are all there, where their formats depend on them.
 Expected<void> count_entries(const Network& network, const std::vector<OperandFacts>& operands, PlanOptions& options,
                              JoinCounter& counter) {
+  // Many assignments, which are planned in parts, have more together.
+  if (network.indices.size() > most_planned_indices) return {};
   const std::vector<Occurrence> all = occurrences(network, operands);
   for (const Assignment& assignment : network.assignments) {
     const std::string& name = network.tensors[assignment.result.tensor].name;
