@@ -237,9 +237,9 @@ MANY_ROWS = 1 << 24  # whose starts take 134 MB
 
 
 def _delivered(made, request, named):
-    """The formats to ask for instead of those `made` by a plan, with the shapes, or None: a sparse matrix is delivered to scipy, whose rows are
-    dense; a scipy operand of ours has them too. Not one of many rows, nearly all of them empty. A schedule says itself how its
-    results are stored."""
+    """The formats to ask for instead of those `made` by a plan, with the shapes, or None: a sparse matrix is delivered to scipy,
+    whose rows are dense; a scipy operand of ours has them too. Not one of many rows, nearly all of them empty. A schedule says
+    itself how its results are stored."""
     asked = request["formats"] or {}
     other = {name: "ds" for name, (kind, shape) in made.items()
              if name not in asked and len(kind.partition(":")[0]) == 2 and kind.strip("d") and kind not in ("ds", "ds:1,0")

@@ -112,15 +112,7 @@ std::vector<TensorAccess> leaves_of(Steps steps, std::size_t writer) {
 }  // namespace
 
 JoinSet product_join(Steps steps, std::size_t writer, const std::vector<Occurrence>& all) {
-  const std::vector<TensorAccess> leaves = leaves_of(steps, writer);
-  JoinSet joined = 0;
-  for (const Occurrence& occurrence : all) {
-    const bool flows = std::ranges::any_of(leaves, [&](const TensorAccess& leaf) {
-      return leaf.tensor == occurrence.tensor && leaf.indices == occurrence.indices;
-    });
-    if (flows) joined |= occurrence.all();
-  }
-  return joined;
+  return join_of(leaves_of(steps, writer), all);
 }
 
 ProductEstimate estimate_of(Steps steps, std::size_t writer, const Network& network, const std::vector<OperandFacts>& operands,
@@ -128,9 +120,7 @@ ProductEstimate estimate_of(Steps steps, std::size_t writer, const Network& netw
   ProductEstimate product(network, operands, leaves_of(steps, writer));
   // Several assignments number their operands each for themselves.
   if (network.assignments.size() > 1) return product;
-  const TensorAccess& result = network.assignments.front().result;
-  const auto counted = entries.find(network.tensors[result.tensor].name);
-  if (writer + 1 == steps.size() && counted != entries.end()) product.set_counted(index_set(result.indices), counted->second);
+  if (writer + 1 == steps.size()) product.take_counted(network, network.assignments.front().result, entries);
   if (joins.empty()) return product;
   const std::vector<Occurrence> all = occurrences(network, operands);
   const JoinSet join = product_join(steps, writer, all);

@@ -47,6 +47,17 @@ std::vector<Occurrence> occurrences(const Network& network, const std::vector<Op
   return found;
 }
 
+JoinSet join_of(const std::vector<TensorAccess>& factors, const std::vector<Occurrence>& all) {
+  JoinSet joined = 0;
+  for (const Occurrence& occurrence : all) {
+    const bool stands = std::ranges::any_of(factors, [&](const TensorAccess& factor) {
+      return factor.tensor == occurrence.tensor && factor.indices == occurrence.indices;
+    });
+    if (stands) joined |= occurrence.all();
+  }
+  return joined;
+}
+
 std::optional<JoinSet> renumbered(JoinSet join, const std::vector<Occurrence>& from, const std::vector<Occurrence>& to) {
   JoinSet set = 0;
   for (const Occurrence& occurrence : from) {

@@ -32,6 +32,9 @@ struct Occurrence {
 /// up to four results are stored: the indices that those products get need not be the network's own.
 std::vector<Occurrence> occurrences(const Network& network, const std::vector<OperandFacts>& operands);
 
+/// All modes of the accesses that these factors are.
+JoinSet join_of(const std::vector<TensorAccess>& factors, const std::vector<Occurrence>& all);
+
 /// The same joins by the numbers that the accesses have in another network; without those that it lacks an access of.
 std::map<JoinSet, double> renumbered(const std::map<JoinSet, double>& joins, const std::vector<Occurrence>& from,
                                      const std::vector<Occurrence>& to);

@@ -57,9 +57,11 @@ void ProductEstimate::scale_let_through(IndexSet indices, double ratio) {
   joined_ratio_ = ratio;
 }
 
-void ProductEstimate::set_counted(IndexSet indices, double distinct) {
-  counted_ = indices & restricted_;
-  counted_distinct_ = distinct;
+void ProductEstimate::take_counted(const Network& network, const TensorAccess& result, const std::map<std::string, double>& entries) {
+  const auto counted = entries.find(network.tensors[result.tensor].name);
+  if (counted == entries.end()) return;
+  counted_ = index_set(result.indices) & restricted_;
+  counted_distinct_ = counted->second;
 }
 
 double ProductEstimate::distinct(IndexSet indices) const {
@@ -88,8 +90,7 @@ double ProductEstimate::fill(IndexSet indices) const {
 ProductEstimate result_estimate(const Problem& problem) {
   const Assignment& assignment = problem.network.assignments.front();
   ProductEstimate product(problem.network, problem.operands, assignment.terms.front().factors);
-  const auto counted = problem.options.entries.find(problem.network.tensors[assignment.result.tensor].name);
-  if (counted != problem.options.entries.end()) product.set_counted(index_set(assignment.result.indices), counted->second);
+  product.take_counted(problem.network, assignment.result, problem.options.entries);
   return product;
 }
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "engine/plan/index_set.h"
@@ -34,8 +36,8 @@ class ProductEstimate {
   /// one tensor, all of its entries.
   void scale_let_through(IndexSet indices, double ratio);
 
-  /// The distinct combinations of these indices, or of those of them that factors restrict, were counted.
-  void set_counted(IndexSet indices, double distinct);
+  /// With what was counted of a result that it is the product of (PlanOptions::entries), if it was.
+  void take_counted(const Network& network, const TensorAccess& result, const std::map<std::string, double>& entries);
 
   double distinct(IndexSet indices) const;
   double extent(IndexId index) const { return extents_[index]; }
@@ -61,7 +63,7 @@ class ProductEstimate {
   double everything_ = 0;  // contributions
   IndexSet joined_ = 0;
   double joined_ratio_ = 1;
-  IndexSet counted_ = 0;
+  IndexSet counted_ = 0;  // of a result, those that factors restrict
   double counted_distinct_ = 0;
 };
 

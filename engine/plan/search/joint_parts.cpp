@@ -40,9 +40,7 @@ bool is_sparse(const Network& network, const Assignment& assignment, const std::
     if (std::ranges::find(operands, factor.tensor, &OperandFacts::tensor) != operands.end()) known.push_back(factor);
   }
   ProductEstimate estimate(network, operands, known);
-  if (const auto counted = options.entries.find(name); counted != options.entries.end()) {
-    estimate.set_counted(index_set(assignment.result.indices), counted->second);
-  }
+  estimate.take_counted(network, assignment.result, options.entries);
   const IndexSet restricted = estimate.restricted() & index_set(assignment.result.indices);
   return restricted != 0 && estimate.fill(restricted) < sparse_fill;
 }

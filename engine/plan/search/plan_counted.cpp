@@ -56,16 +56,9 @@ Expected<void> count_entries(const Network& network, const std::vector<OperandFa
       return std::ranges::find(operands, factor.tensor, &OperandFacts::tensor) != operands.end();
     });
     if (!there) continue;
-    std::vector<Occurrence> sparse;
-    JoinSet join = 0;
-    for (const Occurrence& occurrence : all) {
-      const bool stands = std::ranges::any_of(factors, [&](const TensorAccess& factor) {
-        return factor.tensor == occurrence.tensor && factor.indices == occurrence.indices;
-      });
-      if (!stands) continue;
-      sparse.push_back(occurrence);
-      join |= occurrence.all();
-    }
+    const JoinSet join = join_of(factors, all);
+    std::vector<Occurrence> sparse = all;
+    std::erase_if(sparse, [&](const Occurrence& one) { return (join & one.all()) == 0; });
     if (!may_be_wrong(assignment, sparse, operands, ProductEstimate(network, operands, factors))) continue;
     const auto counted = counter.entries(join, index_set(assignment.result.indices));
     if (!counted) return std::unexpected(counted.error());
