@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "engine/cache/cache_directory.h"
 #include "engine/cache/disk_cache.h"
 #include "engine/specialize.h"
 #include "engine/stages.h"
@@ -106,6 +107,13 @@ Expected<void> written_once(const CommandOptions& options, const std::vector<Des
   return different_files(files);
 }
 
+/// Why a directory that was asked for holds no cache; empty if it can. Makes it, as the first store would.
+std::string unusable(const std::string& directory) {
+  if (const auto made = make_directories(directory); !made) return made.error().reason;
+  const auto opened = CacheDirectory::open(directory);
+  return opened ? std::string() : opened.error().reason;
+}
+
 /// The operand of "like(OPERAND)"; nothing if the text is no such thing.
 std::optional<std::string> pattern_of(std::string_view text) {
   if (!text.starts_with("like(") || !text.ends_with(")")) return std::nullopt;
@@ -144,6 +152,12 @@ Expected<EngineOptions> session_options(const CommandOptions& options, const Res
   session.paranoid = options.paranoid;
   if (!options.cache_directory.empty()) {
     session.cache_directory = options.cache_directory;
+    // --verbose says so when the cache is used.
+    if (session.use_cache && !options.quiet && !options.verbose) {
+      if (const std::string why = unusable(options.cache_directory); !why.empty()) {
+        write_note(fmt::format("note: the cache {} is not used: {}\n", options.cache_directory, why));
+      }
+    }
   } else {
     session.cache_directory = DiskCache::default_directory();
     if (!session.cache_directory && options.verbose && session.use_cache)

@@ -60,7 +60,8 @@ class Scaled {
   explicit Scaled(Scaling scaling) : scaling_(scaling) {}
   template <class From>
   To operator()(To before, From value) const {
-    const double product = scaling_.alpha == 0 ? 0 : scaling_.alpha * static_cast<double>(value);
+    // 0 is added, since -2 times the zero of a bitmap's place without an entry is -0, which no such place may hold.
+    const double product = scaling_.alpha == 0 ? 0 : scaling_.alpha * static_cast<double>(value) + 0.0;
     return static_cast<To>(scaling_.beta == 0 ? product : product + scaling_.beta * static_cast<double>(before));
   }
 

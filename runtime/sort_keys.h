@@ -6,7 +6,7 @@
 
 namespace weft {
 
-/// Orders `count` distinct keys below `extent`. `scratch` has room for `count` keys and holds nothing afterwards.
+/// Orders `count` keys below `extent`, distinct ones if there are marks. `scratch` has room for `count` keys and holds nothing afterwards.
 ///
 /// Up to 256 keys of 32 bits are ordered in vector registers (runtime/sorting_network.h), some 1 ns a key where the processor has
 /// AVX-512, 3 where it has AVX2; longer lists by their digits, least significant first, 2 to 3 ns a key; short ones elsewhere by

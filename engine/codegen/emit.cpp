@@ -122,6 +122,12 @@ void Emitter::store(llvm::Value* value, llvm::Value* address, unsigned alignment
   ir_.CreateAlignedStore(value, address, llvm::Align(alignment));
 }
 
+void Emitter::fetch(llvm::Value* address, bool written, unsigned nearest) {
+  constexpr std::uint32_t data = 1, most_local = 4;
+  ir_.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir_.getPtrTy()},
+                      {address, ir_.getInt32(written ? 1 : 0), ir_.getInt32(most_local - nearest), ir_.getInt32(data)});
+}
+
 void Emitter::if_then(llvm::Value* condition, Body body) {
   // What is known of a baked pattern: there may be no coordinate to speak of where nothing is.
   if (const auto* known = llvm::dyn_cast<llvm::ConstantInt>(condition)) {

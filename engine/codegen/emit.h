@@ -88,6 +88,8 @@ class Emitter {
   llvm::Value* address(llvm::Type* type, llvm::Value* base, llvm::Value* index);
   llvm::Value* load(llvm::Type* type, llvm::Value* address, unsigned alignment);
   void store(llvm::Value* value, llvm::Value* address, unsigned alignment);
+  /// The line there will be read, or written. `nearest`: the cache that it should be in.
+  void fetch(llvm::Value* address, bool written = false, unsigned nearest = 1);
 
   void if_then(llvm::Value* condition, Body body);
   void if_else(llvm::Value* condition, Body then, Body otherwise, llvm::MDNode* weights = nullptr);

@@ -231,6 +231,9 @@ class Generator {
                 const Scope& scope);
   void prefetch_level(const loop::For& each, const Driver& driver, llvm::Value* position, std::span<const loop::Step> rest,
                       const Scope& scope);
+  // masked_rows.cpp
+  bool reads_by_masks(const loop::Block& body, const loop::Access& access, std::uint32_t bound) const;
+  void fetch_masked_rows(const loop::For& each, const loop::Block& body, const Scope& scope);
   // flat.cpp
   void find_flat_walk(const loop::For& each, const Scope& scope);
   const std::vector<const loop::For*>* flat_loops(const loop::For& each) const;

@@ -97,14 +97,11 @@ llvm::Value* value_address(Emitter& emit, const StorageCode& storage, llvm::Valu
 // times without.
 void fetch_placed(Emitter& emit, const StorageCode& storage, llvm::Value* position) {
   constexpr std::uint64_t ahead = 256;
-  constexpr std::uint32_t reading = 0, second_cache = 2, data = 1;
   if (!storage.places || emit.checked() || llvm::isa<llvm::Constant>(position)) return;
   llvm::Value* last = emit.sub(storage.levels.back().positions, emit.constant(1));
   llvm::Value* later = emit.minimum(emit.add(position, emit.constant(ahead)), last);
-  llvm::IRBuilder<>& ir = emit.ir();
-  ir.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir.getPtrTy()},
-                     {emit.address(storage.type, storage.values, placed_element(emit, storage, later)), ir.getInt32(reading),
-                      ir.getInt32(second_cache), ir.getInt32(data)});
+  constexpr unsigned second_cache = 2;
+  emit.fetch(emit.address(storage.type, storage.values, placed_element(emit, storage, later)), false, second_cache);
 }
 
 // What a kind says unless it says otherwise.

@@ -210,6 +210,7 @@ void Generator::iteration(const loop::For& each, const loop::Block& body, std::s
     load_values(body, loaded);
     count(each, emit_->constant(1));
     begin_rows(each, loaded);
+    fetch_masked_rows(each, body, loaded);
     block(body, loaded);
   });
 }
@@ -454,11 +455,9 @@ void Generator::prefetch_level(const loop::For& each, const Driver& driver, llvm
   };
   // Lines behind `end`, where a row may be shorter, are the last one again.
   const auto touch = [&](llvm::Value* first, std::uint64_t bytes, bool written = false, llvm::Value* end = nullptr) {
-    llvm::IRBuilder<>& ir = emit_->ir();
     for (std::uint64_t line = 0; line < bytes; line += line_bytes) {
       llvm::Value* offset = end && line > 0 ? emit_->minimum(emit_->constant(line), end) : emit_->constant(line);
-      ir.CreateIntrinsic(llvm::Intrinsic::prefetch, {ir.getPtrTy()},
-                         {emit_->address(ir.getInt8Ty(), first, offset), ir.getInt32(written ? 1 : 0), ir.getInt32(3), ir.getInt32(1)});
+      emit_->fetch(emit_->address(emit_->ir().getInt8Ty(), first, offset), written);
     }
   };
   llvm::Value* coordinate = coordinate_ahead(each.marks.prefetch);

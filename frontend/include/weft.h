@@ -220,7 +220,7 @@ int32_t weft_tensor_csc(const weft_engine* engine, int32_t scalar, uint64_t rows
                         uint32_t index_bits, const void* pos, const void* crd, const void* values, uint32_t flags,
                         weft_tensor** made, weft_error** error);
 /* One array of nnz coordinates per mode. Copied: in any order, duplicates are summed, and all levels become
- * compressed. Borrowed: sorted by mode 0, then 1, …, none twice. */
+ * compressed. Borrowed: sorted by mode 0, then 1, …, none twice. Order 0 is refused: a scalar is dense. */
 int32_t weft_tensor_coo(const weft_engine* engine, int32_t scalar, uint32_t order, const uint64_t* extents,
                         uint64_t nnz, uint32_t index_bits, const void* const* crd, const void* values, uint32_t flags,
                         weft_tensor** made, weft_error** error);

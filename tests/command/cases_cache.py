@@ -237,6 +237,9 @@ def cases_unusable_directories(_):
                 lines = lines_about_the_cache(run)
                 require_equal(len(lines), 1, f"lines about the cache: {lines}")
                 require_in(reason, lines[0], "the line")
+            asked = weft("run", *ARGUMENTS, "--cache-dir", own(weft)["WEFT_CACHE_DIR"])
+            require_equal(asked.err.count("is not used: "), 1, f"notes about the directory that was asked for: {asked.err}")
+            require_in(reason, asked.err, "the note")
             require_in(reason, weft("cache", "status", env=own(weft)).out, "weft cache status")
             require_in(reason, weft("cache", "status", "--json", env=own(weft)).json["refused"], "weft cache status --json")
         yield what, one

@@ -6,10 +6,12 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <span>
 #include <unordered_set>
 
 #include "engine/plan/estimate/quantise.h"
 #include "runtime/indices.h"
+#include "runtime/sort_keys.h"
 
 namespace weft {
 namespace {
@@ -28,22 +30,49 @@ struct Range {
   std::size_t end = 0;
 };
 
-// Some coordinates of an index: a bit each where that takes little memory, since every entry of an operand asks.
+// Some coordinates of an index: a bit each where that takes little memory, since many entries of an operand may ask.
 class Chosen {
  public:
   Chosen(double extent, const std::vector<std::uint64_t>& coordinates)
       : marks_(extent <= most_marks ? static_cast<std::size_t>(extent) : 0) {
     for (const std::uint64_t coordinate : coordinates) {
+      if (contains(coordinate)) continue;
+      all_.push_back(coordinate);
       if (coordinate < marks_.size()) marks_[coordinate] = true;
       else far_.insert(coordinate);
     }
   }
   bool contains(std::uint64_t coordinate) const { return coordinate < marks_.size() ? marks_[coordinate] : far_.contains(coordinate); }
+  const std::vector<std::uint64_t>& all() const { return all_; }  // each once
 
  private:
   static constexpr double most_marks = 1 << 24;
   std::vector<bool> marks_;
   std::unordered_set<std::uint64_t> far_;
+  std::vector<std::uint64_t> all_;
+};
+
+// The entries of a tensor by their coordinates of one mode: those with coordinate c are entries[begin[c]], ..., entries[begin[c + 1] - 1].
+class ByCoordinate {
+ public:
+  ByCoordinate(Indices coordinates, std::uint64_t count, std::uint64_t extent) : begin_(extent + 2), entries_(count) {
+    for (std::uint64_t n = 0; n < count; ++n) ++begin_[coordinates[n] + 2];
+    std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
+    for (std::uint64_t n = 0; n < count; ++n) entries_[begin_[coordinates[n] + 1]++] = static_cast<std::uint32_t>(n);
+  }
+  std::span<const std::uint32_t> at(std::uint64_t coordinate) const {
+    if (coordinate + 2 >= begin_.size()) return {};
+    return std::span(entries_).subspan(begin_[coordinate], begin_[coordinate + 1] - begin_[coordinate]);
+  }
+
+  /// Where it takes no more memory than some columns of the entries.
+  static bool is_small(std::uint64_t count, std::uint64_t extent) {
+    constexpr std::uint64_t few = 1 << 16;
+    return count < std::numeric_limits<std::uint32_t>::max() && extent <= 2 * count + few;
+  }
+
+ private:
+  std::vector<std::uint32_t> begin_, entries_;
 };
 
 // The fixed hash of SplitMix64 (Steele, Lea and Flood, 2014).
@@ -173,6 +202,8 @@ struct JoinCounter::State {
   std::map<TensorId, const Tensor*> operands;
   std::map<TensorId, Statistics> statistics;
   std::map<TensorId, Coordinates> entries;
+  std::map<std::pair<TensorId, std::size_t>, std::optional<ByCoordinate>> listed;  // per mode
+  std::map<std::pair<TensorId, std::size_t>, unsigned> asked;
   JoinBudget effort;
   Resources resources;
   double steps = 0;  // that the last count took
@@ -197,11 +228,49 @@ struct JoinCounter::State {
     return std::nullopt;
   }
 
-  // Entries of a member that pass the filters: which coordinates of an index are left.
+  // Which coordinates of an index are left.
   using Filters = std::map<IndexId, Chosen>;
 
+  // Nothing where it is asked for once, which a look at every entry costs less than.
+  const ByCoordinate* by_coordinate(TensorId tensor, std::size_t mode, const Coordinates& all) {
+    const std::uint64_t extent = all.extents[mode];
+    if (!ByCoordinate::is_small(all.count, extent)) return nullptr;
+    std::optional<ByCoordinate>& made = listed[{tensor, mode}];
+    if (!made && ++asked[{tensor, mode}] > 1) made.emplace(Indices(all.crd[mode], coordinate_bits(extent)), all.count, extent);
+    return made ? &*made : nullptr;
+  }
+
+  // Lists that together hold all entries of a member that pass the filters, and few others; nothing where that is most of them.
+  std::optional<std::vector<std::span<const std::uint32_t>>> candidates(const Member& member, const Coordinates& all, IndexId sampled,
+                                                                        double share, const Filters& filters) {
+    std::optional<std::vector<std::span<const std::uint32_t>>> fewest;
+    std::uint64_t least = all.count / 4;
+    for (const std::size_t mode : member.modes) {
+      const IndexId index = member.occurrence->indices[mode];
+      const auto filter = filters.find(index);
+      if (index == sampled ? share >= 1 : filter == filters.end()) continue;
+      const ByCoordinate* lists = by_coordinate(member.occurrence->tensor, mode, all);
+      if (lists == nullptr) continue;
+      std::vector<std::span<const std::uint32_t>> some;
+      std::uint64_t held = 0;
+      const auto add = [&](std::uint64_t coordinate) {
+        some.push_back(lists->at(coordinate));
+        held += some.back().size();
+      };
+      if (index != sampled) std::ranges::for_each(filter->second.all(), add);
+      for (std::uint64_t coordinate = 0; index == sampled && coordinate < all.extents[mode]; ++coordinate) {
+        if (place_of(coordinate) < share) add(coordinate);
+      }
+      if (held >= least) continue;
+      least = held;
+      fewest = std::move(some);
+    }
+    return fewest;
+  }
+
+  // Entries of a member that pass the filters.
   std::vector<std::uint64_t> kept(const Member& member, const Coordinates& all, IndexId sampled, double share,
-                                  const Filters& filters) const {
+                                  const Filters& filters) {
     struct Test {
       Indices crd;
       const Chosen* values = nullptr;
@@ -222,10 +291,17 @@ struct JoinCounter::State {
       diagonals.emplace_back(Indices(all.crd[mode], coordinate_bits(all.extents[mode])),
                              Indices(all.crd[other], coordinate_bits(all.extents[other])));
     }
+    const auto passes = [&](std::uint64_t n) {
+      if (hashed && share < 1 && place_of((*hashed)[n]) >= share) return false;
+      if (!std::ranges::all_of(diagonals, [&](const auto& both) { return both.first[n] == both.second[n]; })) return false;
+      return std::ranges::all_of(tests, [&](const Test& test) { return test.values->contains(test.crd[n]); });
+    };
+    if (const auto lists = candidates(member, all, sampled, share, filters)) {
+      for (const std::span<const std::uint32_t> list : *lists) std::ranges::copy_if(list, std::back_inserter(found), passes);
+      return found;
+    }
     for (std::uint64_t n = 0; n < all.count; ++n) {
-      if (hashed && share < 1 && place_of((*hashed)[n]) >= share) continue;
-      if (!std::ranges::all_of(diagonals, [&](const auto& both) { return both.first[n] == both.second[n]; })) continue;
-      if (std::ranges::all_of(tests, [&](const Test& test) { return test.values->contains(test.crd[n]); })) found.push_back(n);
+      if (passes(n)) found.push_back(n);
     }
     return found;
   }
@@ -250,7 +326,16 @@ struct JoinCounter::State {
       if (!placed[mode]) order.push_back(mode);
     }
     std::vector<Indices> crd;
-    for (const std::size_t mode : order) crd.emplace_back(all.crd[mode], coordinate_bits(all.extents[mode]));
+    std::vector<unsigned> bits;  // of a coordinate
+    for (const std::size_t mode : order) {
+      crd.emplace_back(all.crd[mode], coordinate_bits(all.extents[mode]));
+      bits.push_back(static_cast<unsigned>(std::bit_width(std::max<std::uint64_t>(all.extents[mode], 1) - 1)));
+    }
+    for (std::size_t number = 0; number < shared.size(); ++number) part.column_of.push_back(has[number] ? columns[number] : order.size());
+    if (const unsigned whole = std::accumulate(bits.begin(), bits.end(), 0U); whole < 64) {
+      part.columns = sorted_as_numbers(crd, bits, whole, chosen);
+      return part;
+    }
     std::vector<std::vector<std::uint64_t>> values(order.size());
     for (std::size_t column = 0; column < order.size(); ++column) {
       values[column].reserve(chosen.size());
@@ -274,13 +359,33 @@ struct JoinCounter::State {
       for (const std::uint32_t n : place) sorted.push_back(column[n]);
       part.columns.push_back(std::move(sorted));
     }
-    for (std::size_t number = 0; number < shared.size(); ++number) {
-      part.column_of.push_back(has[number] ? columns[number] : part.columns.size());
-    }
     return part;
   }
 
+  // Distinct tuples of these entries in order, by way of one number for each, of so many bits.
+  static std::vector<std::vector<std::uint64_t>> sorted_as_numbers(const std::vector<Indices>& crd, const std::vector<unsigned>& bits,
+                                                                   unsigned whole, const std::vector<std::uint64_t>& chosen) {
+    std::vector<std::uint64_t> numbers(chosen.size(), 0), scratch(chosen.size());
+    for (std::size_t column = 0; column < crd.size(); ++column) {
+      for (std::size_t n = 0; n < chosen.size(); ++n) numbers[n] = numbers[n] << bits[column] | crd[column][chosen[n]];
+    }
+    if (!std::ranges::is_sorted(numbers)) sort_keys(numbers.data(), scratch.data(), numbers.size(), std::uint64_t{1} << whole, nullptr);
+    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+    std::vector<std::vector<std::uint64_t>> columns(crd.size());
+    for (std::size_t column = crd.size(); column-- > 0;) {
+      columns[column].reserve(numbers.size());
+      for (std::uint64_t& number : numbers) {
+        columns[column].push_back(number & ((std::uint64_t{1} << bits[column]) - 1));
+        number >>= bits[column];
+      }
+    }
+    return columns;
+  }
+
   static std::vector<IndexId> connected(IndexId first, std::vector<IndexId> ranked, const std::vector<Member>& members);
+
+  struct Joined;
+  std::optional<Joined> joined(JoinSet join) const;
 
   // The join restricted to the sampled share of one index's coordinates; nothing if that is too much work. With `kept_indices`
   // its distinct combinations of these indices.
@@ -393,33 +498,54 @@ IndexId telling(const std::vector<IndexId>& ranked, const std::map<IndexId, Use>
 
 }  // namespace
 
-Expected<double> JoinCounter::ratio(JoinSet join) {
-  std::vector<State::Member> members;
+// The accesses of a join with those of their modes that it has; nothing where one of these holds parts of coordinates.
+struct JoinCounter::State::Joined {
+  std::vector<Member> members;
   std::map<IndexId, Use> uses;
-  double independent = 1;
-  double most_entries = 0;
-  for (const Occurrence& occurrence : state_->known) {
-    State::Member member{&occurrence, {}};
-    ModeSet modes = 0;
-    IndexSet seen = 0;
+  double most_entries = 0;  // of a member
+};
+
+std::optional<JoinCounter::State::Joined> JoinCounter::State::joined(JoinSet join) const {
+  Joined all;
+  for (const Occurrence& occurrence : known) {
+    Member member{&occurrence, {}};
     for (std::size_t mode = 0; mode < occurrence.indices.size(); ++mode) {
       if ((join >> (occurrence.first_bit + mode) & 1) == 0) continue;
-      // A diagonal is not counted: its second mode selects entries before anything is joined. Nor are parts of coordinates.
-      if (contains(seen, occurrence.indices[mode]) || state_->located.contains(occurrence.first_bit + mode)) return 1;
-      seen |= one_index(occurrence.indices[mode]);
+      if (located.contains(occurrence.first_bit + mode)) return std::nullopt;
+      const IndexId index = occurrence.indices[mode];
+      const auto first = std::ranges::find(member.modes, index, [&](std::size_t other) { return occurrence.indices[other]; });
+      if (first != member.modes.end()) {
+        member.equal.emplace_back(*first, mode);
+        continue;
+      }
       member.modes.push_back(mode);
-      modes |= ModeSet{1} << mode;
-      Use& use = uses[occurrence.indices[mode]];
+      Use& use = all.uses[index];
       ++use.operands;
-      use.distinct = std::min(use.distinct, state_->statistics.at(occurrence.tensor).distinct(ModeSet{1} << mode));
-      use.extent = state_->extents[occurrence.indices[mode]];
-      independent /= state_->extents[occurrence.indices[mode]];
+      use.distinct = std::min(use.distinct, statistics.at(occurrence.tensor).distinct(ModeSet{1} << mode));
+      use.extent = extents.at(index);
     }
     if (member.modes.empty()) continue;
-    const Statistics& statistics = state_->statistics.at(occurrence.tensor);
-    independent *= statistics.distinct(modes);
-    most_entries = std::max(most_entries, statistics.nnz());
-    members.push_back(std::move(member));
+    all.most_entries = std::max(all.most_entries, statistics.at(occurrence.tensor).nnz());
+    all.members.push_back(std::move(member));
+  }
+  return all;
+}
+
+Expected<double> JoinCounter::ratio(JoinSet join) {
+  const auto joined = state_->joined(join);
+  if (!joined) return 1;
+  const std::vector<State::Member>& members = joined->members;
+  std::map<IndexId, Use> uses = joined->uses;
+  double independent = 1;
+  for (const State::Member& member : members) {
+    // A diagonal is not counted: its second mode selects entries before anything is joined.
+    if (!member.equal.empty()) return 1;
+    ModeSet modes = 0;
+    for (const std::size_t mode : member.modes) {
+      modes |= ModeSet{1} << mode;
+      independent /= state_->extents[member.occurrence->indices[mode]];
+    }
+    independent *= state_->statistics.at(member.occurrence->tensor).distinct(modes);
   }
   for (const auto& [index, use] : uses) independent *= use.extent;
   const std::vector<IndexId> ranked = ranked_indices(uses);
@@ -428,7 +554,7 @@ Expected<double> JoinCounter::ratio(JoinSet join) {
     if (uses[index].operands > 1) shared.push_back(index);
   }
   if (!(independent > 0) || shared.empty()) return 1;
-  const double share = std::min(1.0, state_->effort.entries / most_entries);
+  const double share = std::min(1.0, state_->effort.entries / joined->most_entries);
   const auto estimated = [&](IndexId sampled, int attempts) -> Expected<std::optional<double>> {
     double part = share;
     for (int attempt = 0; attempt < attempts; ++attempt, part /= 4) {
@@ -466,29 +592,10 @@ std::vector<IndexId> JoinCounter::State::connected(IndexId first, std::vector<In
 }
 
 Expected<std::optional<double>> JoinCounter::entries(JoinSet join, IndexSet indices) {
-  std::vector<State::Member> members;
-  std::map<IndexId, Use> uses;
-  double most_entries = 0;
-  for (const Occurrence& occurrence : state_->known) {
-    if ((join & occurrence.all()) == 0) continue;
-    State::Member member{&occurrence, {}};
-    for (std::size_t mode = 0; mode < occurrence.indices.size(); ++mode) {
-      if (state_->located.contains(occurrence.first_bit + mode)) return std::optional<double>();
-      const IndexId index = occurrence.indices[mode];
-      const auto first = static_cast<std::size_t>(std::ranges::find(occurrence.indices, index) - occurrence.indices.begin());
-      if (first != mode) {
-        member.equal.emplace_back(first, mode);
-        continue;
-      }
-      Use& use = uses[index];
-      ++use.operands;
-      use.distinct = std::min(use.distinct, state_->statistics.at(occurrence.tensor).distinct(ModeSet{1} << mode));
-      use.extent = state_->extents[index];
-      member.modes.push_back(mode);
-    }
-    most_entries = std::max(most_entries, state_->statistics.at(occurrence.tensor).nnz());
-    members.push_back(std::move(member));
-  }
+  auto joined = state_->joined(join);
+  if (!joined) return std::optional<double>();
+  std::vector<State::Member>& members = joined->members;
+  std::map<IndexId, Use>& uses = joined->uses;
   // An index of one access alone that is summed changes nothing.
   for (State::Member& member : members) {
     std::erase_if(member.modes, [&](std::size_t mode) {
@@ -509,7 +616,7 @@ Expected<std::optional<double>> JoinCounter::entries(JoinSet join, IndexSet indi
   // As few as tell something, fewer where rows of blocks are long, then as many as the effort suffices for, by what those took.
   constexpr double few_sampled = 24;
   constexpr double fewest_sampled = 6;
-  const double most = std::min(1.0, state_->effort.entries / most_entries);
+  const double most = std::min(1.0, state_->effort.entries / joined->most_entries);
   double share = std::min(most, few_sampled / kept[sampled].distinct);
   auto found = state_->counted(members, shared, sampled, share, indices);
   if (found && !*found) {
