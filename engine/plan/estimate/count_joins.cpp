@@ -201,9 +201,11 @@ struct JoinCounter::State {
   std::vector<Occurrence> known;
   std::map<TensorId, const Tensor*> operands;
   std::map<TensorId, Statistics> statistics;
-  std::map<TensorId, Coordinates> entries;
-  std::map<std::pair<TensorId, std::size_t>, std::optional<ByCoordinate>> listed;  // per mode
-  std::map<std::pair<TensorId, std::size_t>, unsigned> asked;
+  // By what tensors share that have one pattern: A(i,k) * A(k,j) of three names for one A lists its entries once.
+  using Pattern = const std::vector<LevelArrays>*;
+  std::map<Pattern, Coordinates> entries;
+  std::map<std::pair<Pattern, std::size_t>, std::optional<ByCoordinate>> listed;  // per mode
+  std::map<std::pair<Pattern, std::size_t>, unsigned> asked;
   JoinBudget effort;
   Resources resources;
   double steps = 0;  // that the last count took
@@ -215,10 +217,11 @@ struct JoinCounter::State {
   };
 
   Expected<const Coordinates*> coordinates(TensorId tensor) {
-    if (const auto found = entries.find(tensor); found != entries.end()) return &found->second;
+    const Pattern pattern = &operands.at(tensor)->levels();
+    if (const auto found = entries.find(pattern); found != entries.end()) return &found->second;
     auto made = weft::entries(*operands.at(tensor), false, resources);
     if (!made) return std::unexpected(made.error());
-    return &entries.emplace(tensor, std::move(*made)).first->second;
+    return &entries.emplace(pattern, std::move(*made)).first->second;
   }
 
   static std::optional<std::size_t> mode_of(const Member& member, IndexId index) {
@@ -235,8 +238,9 @@ struct JoinCounter::State {
   const ByCoordinate* by_coordinate(TensorId tensor, std::size_t mode, const Coordinates& all) {
     const std::uint64_t extent = all.extents[mode];
     if (!ByCoordinate::is_small(all.count, extent)) return nullptr;
-    std::optional<ByCoordinate>& made = listed[{tensor, mode}];
-    if (!made && ++asked[{tensor, mode}] > 1) made.emplace(Indices(all.crd[mode], coordinate_bits(extent)), all.count, extent);
+    const std::pair place(Pattern(&operands.at(tensor)->levels()), mode);
+    std::optional<ByCoordinate>& made = listed[place];
+    if (!made && ++asked[place] > 1) made.emplace(Indices(all.crd[mode], coordinate_bits(extent)), all.count, extent);
     return made ? &*made : nullptr;
   }
 
