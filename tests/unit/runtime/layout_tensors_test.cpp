@@ -191,6 +191,11 @@ TEST_CASE("slots are numbered, and filled up at the least unused coordinates") {
   CHECK(pos(slices, 1) == Numbers{0, 2, 3});
   CHECK(crd(slices, 3) == Numbers{1, 0, 3, 1, 0, 0});
   CHECK(values(slices) == Values{2, 0, 1, 0, 3, 0});
+  // Slots of a row that there is not repeat those before: summed over rows they are no entries of their own.
+  const Tensor uneven = built({.extents = {3, 5}, .tuples = {{0, 3}, {1, 1}, {2, 2}}, .values = {1, 2, 3}}, "sell(2)");
+  CHECK(crd(uneven, 3) == Numbers{3, 1, 2, 2});
+  CHECK(values(uneven) == Values{1, 2, 3, 0});
+  CHECK(verify(uneven, Resources(), "uneven"));
   const Tensor some = built({.extents = {1, 6}, .tuples = {{0, 1}, {0, 3}, {0, 5}}, .values = {1, 2, 3}}, "nm(2,4)");
   CHECK(some.format().levels[3].crd_bits == 8);
   CHECK(crd(some, 3) == Numbers{1, 3, 0, 1});
