@@ -376,6 +376,10 @@ llvm::Value* Generator::scalar_product(const loop::Accumulate& sum, const Scope&
 }
 
 void Generator::accumulate(const loop::Accumulate& sum, const Scope& scope) {
+  if (rows_at_product_ != nullptr) {
+    rows_at_product_->push_back(scope);
+    return;
+  }
   where_present(flagged_factors(program_, sum), scope, [&] { add_product(sum, scope); });
 }
 

@@ -234,6 +234,9 @@ class Generator {
   // masked_rows.cpp
   bool reads_by_masks(const loop::Block& body, const loop::Access& access, std::uint32_t bound) const;
   void fetch_masked_rows(const loop::For& each, const loop::Block& body, const Scope& scope);
+  // lanes.cpp
+  llvm::Value* lanes_of_rows(loop::AccessId access, const loop::For& each, const Piece& piece, std::span<const Scope> rows);
+  void lane_loop(const loop::For& each, std::span<const loop::Step> rest, std::span<const Finger> fingers, const Scope& scope);
   // flat.cpp
   void find_flat_walk(const loop::For& each, const Scope& scope);
   const std::vector<const loop::For*>* flat_loops(const loop::For& each) const;
@@ -418,6 +421,7 @@ class Generator {
   std::map<const loop::For*, AdjacentSums*> adjacent_sums_;  ///< by adjacent loop: those around the loop over its fibers
   std::map<const loop::For*, Batch*> batches_;  ///< nests of loops whose products are put aside
   std::map<const loop::For*, std::vector<const loop::For*>> flat_;  ///< loops marked @flat with those inside that they walk
+  std::vector<Scope>* rows_at_product_ = nullptr;  ///< of a lane_loop under way: what is known of each row where it multiplies
   std::map<const loop::For*, Slot> counters_;  ///< by loop, if asked for
   std::vector<const loop::For*> numbered_;     ///< in the order of the text
   llvm::Value* begin_ = nullptr;

@@ -37,8 +37,9 @@ bool Generator::reads_by_masks(const loop::Block& body, const loop::Access& acce
   const auto visit = [&](const auto& self, const loop::Block& statements) -> void {
     const auto in_loop = [&](const loop::For& each) {
       const JoinedLoops loops = joined_loops(program_, each);
-      if (loops.empty()) return self(self, each.body);
-      const auto width = width_of_lanes(program_, loops, access, bound);
+      const bool side_by_side = loops.empty() && is_lane_loop(program_, each) && stands_side_by_side(program_, access, each.index);
+      if (loops.empty() && !side_by_side) return self(self, each.body);
+      const auto width = side_by_side ? known_extent(program_, each.index) : width_of_lanes(program_, loops, access, bound);
       found = found || width;
       whole = whole || (width && (*width > lanes_ || std::has_single_bit(*width)));
     };
@@ -66,11 +67,13 @@ void Generator::fetch_masked_rows(const loop::For& each, const loop::Block& body
     }
     const std::span<const Level> levels = storage.storage->levels;
     const bool in_order = driven || (is_dense(levels[cursor.bound - 1]) && !levels[cursor.bound - 1].strided);
-    const bool is_row = std::ranges::all_of(levels.subspan(cursor.bound), [](const Level& level) { return is_dense(level) && !level.strided; });
+    const bool is_row = std::ranges::all_of(levels.subspan(cursor.bound), [](const Level& level) {
+      return (is_dense(level) && !level.strided) || level.kind == LevelKind::singleton;
+    });
     if (!in_order || !is_row) continue;
     std::uint64_t elements = 1;
     for (std::size_t level = cursor.bound; level < levels.size(); ++level) {
-      elements = saturating_product(elements, known_extent(program_, access.indices[level]).value_or(saturated));
+      if (is_dense(levels[level])) elements = saturating_product(elements, known_extent(program_, access.indices[level]).value_or(saturated));
     }
     const std::uint64_t bytes = saturating_product(elements, scalar_bytes(storage.storage->scalar));
     if (bytes > longest_row || !reads_by_masks(body, access, cursor.bound)) continue;

@@ -153,7 +153,7 @@ TEST_CASE("the loop that forgets what it reads") {
   CHECK(last(with_body(fill + "    for j: drive w.1, locate w.2, insert y\n      y += w.1 * w.2\n")) == nullptr);
 }
 
-TEST_CASE("elements of a row over a few coordinates are held as scalars across the loops around it") {
+TEST_CASE("elements of a row over a few coordinates are held across the loops around it, from four on as vectors") {
   const auto lanes = [](const std::string& extent, const std::string& last, const std::string& body) {
     return program_of("program sell\n  index  i, s, r, j\n  input  B : f64 {dense, compressed<32,32>, dense, " + last +
                       "}   access B[i,s,r,j]\n  input  x : f64 {dense}   access x[j]\n  output y : f64 {dense, dense}   access y[i,r]\n" +
@@ -164,7 +164,9 @@ TEST_CASE("elements of a row over a few coordinates are held as scalars across t
   const std::string four = "  fact   extent(r) = 4\n";
   const Program sell = lanes(four, "singleton<32>", scalar);
   const Depths depths = {1, 0, 1};
-  CHECK(holds(sell, loop_at(sell, {0, 0}), depths) == std::vector<Hold>{{2, 2, true}});
+  CHECK(holds(sell, loop_at(sell, {0, 0}), depths) == std::vector<Hold>{{2, 2, false}});
+  const Program narrow = lanes("  fact   extent(r) = 3\n", "singleton<32>", scalar);
+  CHECK(holds(narrow, loop_at(narrow, {0, 0}), depths) == std::vector<Hold>{{2, 2, true}});
   // Of more elements than are written out, over fibers that are loops, and under vectors each element is summed for itself.
   const Program many = lanes("  fact   extent(r) = 9\n", "singleton<32>", scalar);
   CHECK(holds(many, loop_at(many, {0, 0}), depths).empty());
