@@ -1,16 +1,15 @@
 #include "runtime/aligned_blocks.h"
 
 #include <algorithm>
-#include <numeric>
 #include <vector>
 
 #include "runtime/blocks.h"
-#include "runtime/computed_places.h"
 #include "runtime/extents.h"
 #include "runtime/indices.h"
 #include "runtime/level_tensor.h"
 #include "runtime/level_traits.h"
 #include "runtime/placement.h"
+#include "runtime/row_groups.h"
 #include "runtime/scalar_traits.h"
 #include "runtime/tensor_facts.h"
 
@@ -18,15 +17,6 @@ namespace weft {
 namespace {
 
 constexpr std::uint64_t most_merged_rows = 16;  // each block looks at every row of its group
-
-/// The single term of a level that is a quotient, a remainder or a whole mode, in coordinates from 0 on.
-const AffineTerm* part_of_mode(const LayoutLevel& level) {
-  const bool is_narrow = level.bits == 8 || level.bits == 16;
-  if (!level.value || level.low || level.high || level.order != LevelOrder::ascending || is_narrow) return nullptr;
-  if (level.value->terms().size() != 1 || level.value->constant() != 0) return nullptr;
-  const AffineTerm& term = level.value->terms().front();
-  return term.sum || term.factor != 1 ? nullptr : &term;
-}
 
 /// Where the places of a block stand.
 struct BlockShape {
@@ -43,8 +33,6 @@ BlockShape shape_of(const AlignedBlocks& blocks, std::span<const std::uint64_t> 
   (blocks.columns_first ? shape.column_step : shape.row_step) = blocks.columns_first ? shape.height : shape.width;
   return shape;
 }
-
-std::uint64_t quotients(std::uint64_t extent, std::uint64_t divisor) { return extent / divisor + (extent % divisor != 0 ? 1 : 0); }
 
 /// The entries of the rows of one group, block by block.
 template <class C>
@@ -145,26 +133,6 @@ void with_stored_blocks(const Tensor& tensor, const AlignedBlocks& blocks, F&& f
   });
 }
 
-/// counts[n] entries of row n to where they begin, and the sum behind them.
-std::uint64_t to_begins(std::span<std::uint64_t> counts) {
-  std::uint64_t total = 0;
-  for (std::uint64_t& each : counts) total += std::exchange(each, total);
-  return total;
-}
-
-Expected<Buffer> as_positions(const Buffer& begins, unsigned bits, const Resources& resources, std::string_view name) {
-  if (bits == 64) {  // a copy, since begins move on
-    auto pos = Buffer::allocate(begins.size_bytes(), resources.memory, name);
-    if (pos) std::ranges::copy(begins.as<const std::uint64_t>(), pos->as<std::uint64_t>().begin());
-    return pos;
-  }
-  const auto from = begins.as<const std::uint64_t>();
-  auto pos = Buffer::allocate(from.size() * sizeof(std::uint32_t), resources.memory, name);
-  if (!pos) return pos;
-  std::ranges::transform(from, pos->as<std::uint32_t>().begin(), [](std::uint64_t each) { return static_cast<std::uint32_t>(each); });
-  return pos;
-}
-
 }  // namespace
 
 std::optional<AlignedBlocks> aligned_blocks(const Layout& layout) {
@@ -192,42 +160,6 @@ std::optional<AlignedBlocks> aligned_blocks(const Layout& layout) {
   }
   if (remainders + 2 != order || blocks.height > most_merged_rows) return std::nullopt;
   return blocks;
-}
-
-namespace {
-
-/// Whether listed entries are stored without sorting them by all levels, for the most part.
-bool is_counted(const Format& to) {
-  if (!to.layout) return to.order() == 2;
-  return aligned_blocks(*to.layout) || have_computed_places(to);
-}
-
-}  // namespace
-
-Rearranging rearranging(const Format& from, const Format& to) {
-  std::vector<std::optional<std::uint32_t>> rows;
-  for (const Format* const format : {&from, &to}) {
-    std::optional<AlignedBlocks> blocks;
-    if (format->layout) blocks = aligned_blocks(*format->layout);
-    if (format->layout && !blocks) return is_counted(to) ? Rearranging::counts : Rearranging::sorts_places;
-    const auto& levels = format->levels;
-    const bool are_rows = !format->layout && levels.size() == 2 && is_dense(levels[0].kind) && is_compressed(levels[1].kind);
-    rows.push_back(blocks ? std::optional(blocks->row) : are_rows ? std::optional(format->mode_order[0]) : std::nullopt);
-  }
-  const bool any_blocks = from.layout || to.layout;
-  return any_blocks && rows[0] && rows[0] == rows[1] ? Rearranging::merges : Rearranging::sorts_entries;
-}
-
-Format rows_format(const AlignedBlocks& blocks, Scalar scalar) {
-  Format format;
-  format.levels = {{.kind = LevelKind::dense}, {.kind = LevelKind::compressed}};
-  format.mode_order = {blocks.row, blocks.column};
-  format.scalar = scalar;
-  return format;
-}
-
-bool are_worth_merging(const AlignedBlocks& blocks, std::span<const std::uint64_t> extents, std::uint64_t entries) {
-  return extents[blocks.column] > 0 && extents[blocks.row] > 0 && extents[blocks.row] / 16 <= entries + 256;
 }
 
 Expected<Tensor> blocks_of_rows(const Tensor& rows, const AlignedBlocks& blocks, const Format& format, const Resources& resources,
@@ -263,14 +195,9 @@ Expected<Tensor> blocks_of_rows(const Tensor& rows, const AlignedBlocks& blocks,
   const std::uint64_t total = to_begins(begin_of);
 
   TensorArrays made_levels;
-  made_levels.format.scalar = format.scalar;
-  made_levels.format.mode_order.resize(format.order());
-  std::iota(made_levels.format.mode_order.begin(), made_levels.format.mode_order.end(), 0U);
+  made_levels.format = level_format(format);
   made_levels.levels.resize(format.order());
   made_levels.extents = placement->level_extents();
-  for (const Level& level : format.levels)
-    made_levels.format.levels.push_back(
-        {.kind = level.kind, .pos_bits = level.pos_bits, .crd_bits = std::max<std::uint8_t>(level.crd_bits, 32)});
   Level& column = made_levels.format.levels[1];
   widen(column.pos_bits, position_bits(total));
   widen(column.crd_bits, coordinate_bits(made_levels.extents[1]));
@@ -317,7 +244,7 @@ Expected<Tensor> rows_of_blocks(const Tensor& tensor, const AlignedBlocks& block
   });
   const std::uint64_t total = to_begins(begin_of);
   TensorArrays made_rows;
-  made_rows.format = rows_format(blocks, tensor.format().scalar);
+  made_rows.format = rows_format(blocks.row, blocks.column, tensor.format().scalar);
   made_rows.extents = tensor.extents();
   made_rows.levels.resize(2);
   Level& column = made_rows.format.levels[1];

@@ -27,23 +27,11 @@ struct AlignedBlocks {
 };
 std::optional<AlignedBlocks> aligned_blocks(const Layout& layout);
 
-/// How a conversion between two formats goes about: rows and aligned blocks over the same rows are merged; where one of them is neither,
-/// but plain, the entries are sorted. Places of other layouts are listed, and entries are stored where their places are computed, or row by
-/// row after counting these (computed_places.h, counted_order.h); else all places are sorted.
-enum class Rearranging : std::uint8_t { merges, counts, sorts_entries, sorts_places };
-Rearranging rearranging(const Format& from, const Format& to);
-
-/// Compressed rows of the same matrix: "ds", rows of the mode that blocks have.
-Format rows_format(const AlignedBlocks& blocks, Scalar scalar);
-
-/// Whether there are blocks, and passes over all rows are short beside those over the entries.
-bool are_worth_merging(const AlignedBlocks& blocks, std::span<const std::uint64_t> extents, std::uint64_t entries);
-
-/// From rows_format(), sorted and without duplicates, to a format with that layout, which is buildable.
+/// From compressed rows (rows_format of row_groups.h), sorted and without duplicates, to a format with that layout, which is buildable.
 Expected<Tensor> blocks_of_rows(const Tensor& rows, const AlignedBlocks& blocks, const Format& format, const Resources& resources,
                                 std::string_view name);
 
-/// From a verified tensor with that layout to rows_format(). Places beyond an extent are none.
+/// From a verified tensor with that layout to compressed rows. Places beyond an extent are none.
 Expected<Tensor> rows_of_blocks(const Tensor& tensor, const AlignedBlocks& blocks, Zeros zeros, const Resources& resources,
                                 std::string_view name);
 

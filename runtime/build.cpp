@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "runtime/aligned_blocks.h"
+#include "runtime/made_of_rows.h"
 #include "runtime/blocks.h"
 #include "runtime/counted_order.h"
 #include "runtime/extents.h"
@@ -186,10 +186,9 @@ Expected<Tensor> build_from(Coordinates coordinates, Format format, std::span<co
 Expected<Tensor> build_checked(Coordinates coordinates, Format format, std::span<const std::uint32_t> already,
                                const Resources& resources, std::string_view name) {
   if (format.layout) {
-    const auto blocks = aligned_blocks(*format.layout);
-    if (blocks && are_worth_merging(*blocks, coordinates.extents, coordinates.count)) {
-      auto rows = build_checked(std::move(coordinates), rows_format(*blocks, format.scalar), already, resources, name);
-      return rows ? blocks_of_rows(*rows, *blocks, format, resources, name) : rows;
+    if (const auto by_rows = made_of_rows(*format.layout, coordinates.extents, coordinates.count)) {
+      auto rows = build_checked(std::move(coordinates), by_rows->rows(format.scalar), already, resources, name);
+      return rows ? by_rows->made(*rows, format, resources, name) : rows;
     }
     return build_with_layout(std::move(coordinates), false, format, resources, name);
   }

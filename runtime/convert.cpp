@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "runtime/aligned_blocks.h"
+#include "runtime/made_of_rows.h"
+#include "runtime/row_groups.h"
 #include "runtime/blocks.h"
 #include "runtime/build.h"
 #include "runtime/convert.h"
@@ -94,7 +96,7 @@ std::vector<std::uint32_t> block_modes(const Format& format) {
 /// Aligned blocks of a format that are made from rows, or rows from them.
 std::optional<AlignedBlocks> merging_blocks(const Format& format, std::span<const std::uint64_t> extents, std::uint64_t entries) {
   const auto blocks = aligned_blocks(*format.layout);
-  return blocks && are_worth_merging(*blocks, extents, entries) ? blocks : std::nullopt;
+  return blocks && are_worth_grouping(extents[blocks->row], extents[blocks->column], entries) ? blocks : std::nullopt;
 }
 
 /// By way of compressed levels, which everything else knows.
@@ -135,14 +137,14 @@ static Expected<Tensor> converted(const Tensor& tensor, const Format& format, co
     }
     auto listed = entries_with_layout(tensor, zeros, resources);
     if (!listed) return std::unexpected(listed.error());
-    return format.layout && !merging_blocks(format, listed->extents, listed->count)
+    return format.layout && !made_of_rows(*format.layout, listed->extents, listed->count)
                ? build_with_layout(std::move(*listed), true, format, resources, name)
                : build_checked(std::move(*listed), format, {}, resources, name);
   }
   if (format.layout) {
-    if (const auto blocks = merging_blocks(format, tensor.extents(), tensor.nnz())) {
-      auto rows = converted(tensor, rows_format(*blocks, format.scalar), resources, name);
-      return rows ? blocks_of_rows(*rows, *blocks, format, resources, name) : rows;
+    if (const auto by_rows = made_of_rows(*format.layout, tensor.extents(), tensor.nnz())) {
+      auto rows = converted(tensor, by_rows->rows(format.scalar), resources, name);
+      return rows ? by_rows->made(*rows, format, resources, name) : rows;
     }
     auto listed = entries(tensor, !block_modes(tensor.format()).empty(), resources);
     if (!listed) return std::unexpected(listed.error());

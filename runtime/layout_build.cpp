@@ -13,6 +13,7 @@
 #include "runtime/level_tensor.h"
 #include "runtime/level_traits.h"
 #include "runtime/placement.h"
+#include "runtime/row_groups.h"
 #include "runtime/scalar_traits.h"
 #include "runtime/selected.h"
 #include "runtime/sort.h"
@@ -65,7 +66,7 @@ class LayoutBuild {
     if (placement_.slots())
       if (auto done = number_slots(); !done) return std::unexpected(done.error());
     if (distinct_ && have_computed_places(format_)) {
-      auto tensor = in_computed_places(levels_, level_format(), order_of_coordinates(), resources_, name_);
+      auto tensor = in_computed_places(levels_, without_gaps(level_format(format_)), order_of_coordinates(), resources_, name_);
       if (!tensor) return std::unexpected(tensor.error());
       if (*tensor) return finished(std::move(**tensor), levels_.count);
     }
@@ -585,16 +586,6 @@ class LayoutBuild {
     return rules;
   }
 
-  /// Of the tensor over level coordinates, before levels with gaps are made.
-  Format level_format() const {
-    Format format;
-    format.scalar = format_.scalar;
-    format.mode_order = numbers_below(order());
-    for (const Level& level : format_.levels)
-      format.levels.push_back({.kind = level.kind, .pos_bits = level.pos_bits, .crd_bits = std::max<std::uint8_t>(level.crd_bits, 32)});
-    return without_gaps(std::move(format));
-  }
-
   /// Of the only level that stores any.
   LevelOrder order_of_coordinates() const {
     const auto other = std::ranges::find_if(layout_.levels, [](const LayoutLevel& level) { return level.order != LevelOrder::ascending; });
@@ -602,7 +593,7 @@ class LayoutBuild {
   }
 
   Expected<Tensor> assembled() {
-    Format format = level_format();
+    Format format = without_gaps(level_format(format_));
     std::vector<std::uint64_t> extents = levels_.extents;
     auto sorted = sorted_by(std::move(levels_), format.mode_order, {}, resources_, name_);
     if (!sorted) return std::unexpected(sorted.error());
@@ -618,7 +609,7 @@ class LayoutBuild {
   /// From the tensor over level coordinates, of so many entries.
   Expected<Tensor> finished(Tensor levels, std::uint64_t entries) {
     const bool padded = added_ || (placement_.adds_places() && levels.nnz() != entries);
-    Format format = level_format();
+    Format format = without_gaps(level_format(format_));
     for (std::size_t l = 0; l < order(); ++l) format.levels[l].kind = format_.levels[l].kind;
     Expected<Tensor> tensor = std::move(levels);
     if (has_gaps(format)) tensor = relaid(*tensor, format, resources_, name_);

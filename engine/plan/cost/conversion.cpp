@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "engine/plan/estimate/operand_facts.h"
-#include "runtime/aligned_blocks.h"
+#include "runtime/made_of_rows.h"
 #include "runtime/dense_levels.h"
 #include "runtime/level_traits.h"
 

@@ -77,7 +77,7 @@ Movement CostModel::movement(std::size_t number, const StatementLoop& loop, Outs
   const bool sparse = result_ != nullptr && number + 1 == statements_.size();
   Movement written = statement.keyed != 0 ? Movement{}
                            : sparse ? write_sparse(number, bound, index, outside.gathers)
-                           : vector && loop.row_stays ? Movement{}
+                           : (vector || loop.written_out) && loop.row_stays ? Movement{}
                            : loop.written.bytes == 0  ? Movement{}
                                                       : visited(loop.written, *statement.target);
   if (written.bytes == 0) return moved;

@@ -76,7 +76,7 @@ struct StatementLoop {
   bool innermost = false;             ///< its body runs there
   bool vector = false;                ///< may be vector code, if no other statement shares the loop
   bool written_out = false;           ///< one iteration after the other, so that there is no loop
-  bool row_stays = false;             ///< in registers: vector code does not write it
+  bool row_stays = false;             ///< in registers: vector code, or what is written out, does not write it
 };
 
 /// Rows of values that stay where they are.
