@@ -50,14 +50,17 @@ bool is_worth_a_look(const OperandFacts& operand, const Prepared& plain, double 
 }
 
 /// The groups of rows, and the blocks of several columns, that take least for the places they have: the former gather least, the latter
-/// store least. And the strips of diagonals of the fewest vectors, a coordinate counted as one.
+/// store least. And the strips of diagonals of the fewest vectors, a coordinate counted as one, and slices of rows.
 std::vector<BlockFill> best_blocks(std::vector<BlockFill> fills) {
   constexpr double lanes = 8;
   std::vector<BlockFill> strips;
   std::ranges::copy_if(fills, std::back_inserter(strips),
-                       [](const BlockFill& each) { return each.diagonal && each.fill >= least_strip_fill; });
+                       [](const BlockFill& each) { return each.pieces == Pieces::strips && each.fill >= least_strip_fill; });
+  std::vector<BlockFill> slices;
+  std::ranges::copy_if(fills, std::back_inserter(slices),
+                       [](const BlockFill& each) { return each.pieces == Pieces::slices && each.fill >= least_group_fill; });
   const auto vectors = [](const BlockFill& each) { return (1 + lanes / static_cast<double>(each.rows)) / each.fill; };
-  std::erase_if(fills, [](const BlockFill& each) { return each.diagonal || each.fill < least_group_fill; });
+  std::erase_if(fills, [](const BlockFill& each) { return each.pieces != Pieces::blocks || each.fill < least_group_fill; });
   // A coordinate, and what belongs to a block as a whole, takes as long as some four places.
   const auto time = [](const BlockFill& each) { return (1 + 4.5 / static_cast<double>(each.rows * each.columns)) / each.fill; };
   std::ranges::sort(fills, {}, time);
@@ -71,6 +74,7 @@ std::vector<BlockFill> best_blocks(std::vector<BlockFill> fills) {
   if (chosen.empty()) take(true, least_group_fill);
   take(false, least_fill);
   if (const auto least = std::ranges::min_element(strips, {}, vectors); least != strips.end()) chosen.push_back(*least);
+  chosen.insert(chosen.end(), slices.begin(), slices.end());
   return chosen;
 }
 
@@ -91,7 +95,7 @@ Expected<std::vector<LayoutCandidate>> candidates(const OperandFacts& operand, d
     auto format = parse_format(block.layout());
     if (!format) return std::unexpected(format.error());
     format->scalar = operand.format.scalar;
-    const bool is_full = block.diagonal || block.fill >= least_fill;
+    const bool is_full = block.pieces != Pieces::blocks || block.fill >= least_fill;
     const auto entries = static_cast<double>(stored.nnz());
     const double takes_ns = conversion_ns(stored.format(), entries, *format, entries / block.fill, machine);
     found.push_back({std::move(*format), fmt::format("{}, {:.0f} % full", block.words(), 100 * block.fill), takes_ns,

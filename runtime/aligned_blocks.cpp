@@ -235,43 +235,9 @@ Expected<Tensor> blocks_of_rows(const Tensor& rows, const AlignedBlocks& blocks,
 
 Expected<Tensor> rows_of_blocks(const Tensor& tensor, const AlignedBlocks& blocks, Zeros zeros, const Resources& resources,
                                 std::string_view name) {
-  const std::uint64_t rows = tensor.extents()[blocks.row];
-  auto begins = Buffer::allocate(saturating_product(rows + 1, sizeof(std::uint64_t)), resources.memory, name);
-  if (!begins) return std::unexpected(begins.error());
-  const auto begin_of = begins->as<std::uint64_t>();
-  with_stored_blocks(tensor, blocks, [&](const auto& stored) {
-    stored.for_kept(resources.threads, zeros, [&](std::uint64_t row, std::uint64_t, auto) { ++begin_of[row]; });
+  return rows_of_places(tensor, rows_format(blocks.row, blocks.column, tensor.format().scalar), resources, name, [&](const auto& take) {
+    with_stored_blocks(tensor, blocks, [&](const auto& stored) { stored.for_kept(resources.threads, zeros, take); });
   });
-  const std::uint64_t total = to_begins(begin_of);
-  TensorArrays made_rows;
-  made_rows.format = rows_format(blocks.row, blocks.column, tensor.format().scalar);
-  made_rows.extents = tensor.extents();
-  made_rows.levels.resize(2);
-  Level& column = made_rows.format.levels[1];
-  widen(column.crd_bits, coordinate_bits(tensor.extents()[blocks.column]));
-  widen(column.pos_bits, position_bits(total));
-  auto crd = Buffer::allocate(saturating_product(total, column.crd_bits / 8), resources.memory, name);
-  if (!crd) return std::unexpected(crd.error());
-  auto values = Buffer::allocate(saturating_product(total, scalar_bytes(tensor.format().scalar)), resources.memory, name);
-  if (!values) return std::unexpected(values.error());
-  auto pos = as_positions(*begins, column.pos_bits, resources, name);
-  if (!pos) return std::unexpected(pos.error());
-  // Each row's begin moves to its end.
-  with_stored_blocks(tensor, blocks, [&]<class T, class S>(const StoredBlocks<T, S>& stored) {
-    with_width(column.crd_bits, [&]<class C>(C) {
-      const auto row_crd = crd->as<C>();
-      const auto row_values = values->as<T>();
-      stored.for_kept(resources.threads, zeros, [&](std::uint64_t row, std::uint64_t at, T value) {
-        const std::uint64_t position = begin_of[row]++;
-        row_crd[position] = static_cast<C>(at);
-        row_values[position] = value;
-      });
-    });
-  });
-  made_rows.levels[1].pos = std::move(*pos);
-  made_rows.levels[1].crd = std::move(*crd);
-  made_rows.values = std::move(*values);
-  return made(std::move(made_rows));
 }
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "runtime/indices.h"
 #include "runtime/level_traits.h"
@@ -14,6 +15,7 @@ namespace {
 
 constexpr std::array<std::uint64_t, 6> sizes = {1, 2, 3, 4, 6, 8};
 constexpr std::array<std::uint64_t, 3> strips = {8, 16, 64};  // one vector, a few, all registers
+constexpr std::uint64_t rows_of_a_slice = 8;
 constexpr std::uint64_t rows_of_a_band = 192;  // a multiple of all sizes
 constexpr std::uint64_t sampled = 65536;
 constexpr std::uint64_t longest_inner = std::uint64_t{1} << 24;  // of a mark for each block
@@ -38,19 +40,45 @@ std::uint64_t blocks_of(const Places& places, std::uint64_t high, std::vector<st
   return blocks;
 }
 
+/// Those of slices of rows: as many for each row as the longest of its slice has entries.
+std::uint64_t places_of_slices(const Places& places) {
+  std::uint64_t total = 0, longest = 0, length = 0;
+  for (std::size_t n = 0; n < places.size(); ++n) {
+    const std::uint64_t row = places[n].first;
+    const bool same_row = n > 0 && places[n - 1].first == row;
+    const bool same_slice = n > 0 && places[n - 1].first / rows_of_a_slice == row / rows_of_a_slice;
+    if (!same_slice) total += std::exchange(longest, 0) * rows_of_a_slice;
+    length = same_row ? length + 1 : 1;
+    longest = std::max(longest, length);
+  }
+  return total + longest * rows_of_a_slice;
+}
+
 }  // namespace
 
-std::string BlockFill::layout() const { return diagonal ? fmt::format("dia({})", rows) : fmt::format("bcsr({},{})", rows, columns); }
+std::string BlockFill::layout() const {
+  switch (pieces) {
+    case Pieces::strips: return fmt::format("dia({})", rows);
+    case Pieces::slices: return fmt::format("sell({})", rows);
+    case Pieces::blocks: break;
+  }
+  return fmt::format("bcsr({},{})", rows, columns);
+}
 
 double BlockFill::bytes(const Tensor& matrix) const {
   const double places = static_cast<double>(matrix.nnz()) / fill;
-  const double blocks = places / static_cast<double>(rows * columns);
+  const double blocks = pieces == Pieces::slices ? places : places / static_cast<double>(rows * columns);
   const double ends = static_cast<double>(matrix.extents()[0]) / static_cast<double>(rows);
   return places * scalar_bytes(matrix.format().scalar) + 4 * (blocks + ends);
 }
 
 std::string BlockFill::words() const {
-  return diagonal ? fmt::format("diagonals in strips of {}", rows) : fmt::format("blocks of {} by {}", rows, columns);
+  switch (pieces) {
+    case Pieces::strips: return fmt::format("diagonals in strips of {}", rows);
+    case Pieces::slices: return fmt::format("slices of {} rows", rows);
+    case Pieces::blocks: break;
+  }
+  return fmt::format("blocks of {} by {}", rows, columns);
 }
 
 Expected<std::vector<BlockFill>> block_fills(const Tensor& tensor, const Resources& resources) {
@@ -79,15 +107,17 @@ Expected<std::vector<BlockFill>> block_fills(const Tensor& tensor, const Resourc
       if (high * wide == 1) continue;
       const std::uint64_t blocks = blocks_of(taken, high, last, [&](std::uint64_t, std::uint64_t column) { return column / wide; });
       const double fill = static_cast<double>(taken.size()) / static_cast<double>(blocks * high * wide);
-      fills.push_back(outer_mode == 0 ? BlockFill{high, wide, false, fill} : BlockFill{wide, high, false, fill});
+      fills.push_back(outer_mode == 0 ? BlockFill{high, wide, Pieces::blocks, fill} : BlockFill{wide, high, Pieces::blocks, fill});
     }
   }
+  if (outer_mode != 0) return fills;
+  fills.push_back({rows_of_a_slice, 1, Pieces::slices, static_cast<double>(taken.size()) / static_cast<double>(places_of_slices(taken))});
   const std::uint64_t rows = tensor.extents()[0];
-  if (outer_mode != 0 || rows > longest_inner) return fills;
+  if (rows > longest_inner) return fills;
   last.resize(inner_extent + rows);
   for (const std::uint64_t high : strips) {
     const std::uint64_t blocks = blocks_of(taken, high, last, [&](std::uint64_t row, std::uint64_t column) { return column + rows - row; });
-    fills.push_back({high, 1, true, static_cast<double>(taken.size()) / static_cast<double>(blocks * high)});
+    fills.push_back({high, 1, Pieces::strips, static_cast<double>(taken.size()) / static_cast<double>(blocks * high)});
   }
   return fills;
 }

@@ -94,11 +94,6 @@ std::vector<std::uint32_t> block_modes(const Format& format) {
 }
 
 /// Aligned blocks of a format that are made from rows, or rows from them.
-std::optional<AlignedBlocks> merging_blocks(const Format& format, std::span<const std::uint64_t> extents, std::uint64_t entries) {
-  const auto blocks = aligned_blocks(*format.layout);
-  return blocks && are_worth_grouping(extents[blocks->row], extents[blocks->column], entries) ? blocks : std::nullopt;
-}
-
 /// By way of compressed levels, which everything else knows.
 Expected<Tensor> with_gaps_converted(const Tensor& tensor, const Format& format, const Resources& resources,
                                      std::string_view name) {
@@ -131,8 +126,8 @@ static Expected<Tensor> converted(const Tensor& tensor, const Format& format, co
     return std::unexpected(checked.error());
   if (tensor.format().layout) {
     const Zeros zeros = tensor.padded() ? Zeros::without_sign_left_out : Zeros::kept;
-    if (const auto blocks = merging_blocks(tensor.format(), tensor.extents(), tensor.nnz())) {
-      auto rows = rows_of_blocks(tensor, *blocks, zeros, resources, name);
+    if (const auto by_rows = made_of_rows(*tensor.format().layout, tensor.extents(), tensor.nnz())) {
+      auto rows = by_rows->rows_of(tensor, zeros, resources, name);
       return rows ? converted(*rows, format, resources, name) : rows;
     }
     auto listed = entries_with_layout(tensor, zeros, resources);

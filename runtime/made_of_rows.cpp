@@ -15,6 +15,11 @@ Expected<Tensor> MadeOfRows::made(const Tensor& rows, const Format& format, cons
   return slices_of_rows(rows, std::get<SlicedRows>(what), format, resources, name);
 }
 
+Expected<Tensor> MadeOfRows::rows_of(const Tensor& tensor, Zeros zeros, const Resources& resources, std::string_view name) const {
+  if (const auto* blocks = std::get_if<AlignedBlocks>(&what)) return rows_of_blocks(tensor, *blocks, zeros, resources, name);
+  return rows_of_slices(tensor, std::get<SlicedRows>(what), zeros, resources, name);
+}
+
 std::optional<MadeOfRows> made_of_rows(const Layout& layout, std::span<const std::uint64_t> extents, std::uint64_t entries) {
   const auto if_worth = [&](const auto& groups) -> std::optional<MadeOfRows> {
     if (!groups || !are_worth_grouping(extents[groups->row], extents[groups->column], entries)) return std::nullopt;
@@ -48,7 +53,7 @@ std::optional<std::uint32_t> rows_of(const Format& format) {
 }  // namespace
 
 Rearranging rearranging(const Format& from, const Format& to) {
-  const bool is_listed = from.layout && !aligned_blocks(*from.layout);
+  const bool is_listed = from.layout && !rows_of(from);
   if (is_listed || (to.layout && !rows_of(to))) return is_counted(to) ? Rearranging::counts : Rearranging::sorts_places;
   const bool same = (from.layout || to.layout) && rows_of(from) && rows_of(from) == rows_of(to);
   return same ? Rearranging::merges : Rearranging::sorts_entries;

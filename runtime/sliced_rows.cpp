@@ -32,6 +32,45 @@ void fill_row(std::span<const C> crd, std::span<const From> from, std::uint64_t 
   }
 }
 
+/// The places of a tensor in slices, of values T and coordinates S.
+template <class T, class S>
+struct StoredSlices {
+  SlicedRows slices;
+  std::uint64_t rows;
+  Indices pos;
+  std::span<const S> crd;
+  std::span<const T> values;
+
+  StoredSlices(const Tensor& tensor, const SlicedRows& in)
+      : slices(in),
+        rows(tensor.extents()[in.row]),
+        pos(tensor.levels()[1].pos, tensor.format().levels[1].pos_bits),
+        crd(tensor.levels()[3].crd.as<const S>()),
+        values(tensor.values().as<const T>()) {}
+
+  /// Calls f(row, column, value) for what is not left out, row by row, in the order of the columns.
+  template <class F>
+  void for_kept(const Threads& threads, Zeros zeros, F&& f) const {
+    const std::uint64_t lanes = std::min(slices.height, rows);
+    for_blocks(threads, Blocks(rows, threads, 1 << 12), [&](std::uint64_t first, std::uint64_t end, std::uint64_t) {
+      for (std::uint64_t row = first; row < end; ++row) {
+        const std::uint64_t slice = row / slices.height, lane = row % slices.height;
+        for (std::uint64_t place = pos[slice]; place < pos[slice + 1]; ++place) {
+          const std::uint64_t at = place * lanes + lane;
+          if (!is_left_out(values[at], zeros)) f(row, crd[at], values[at]);
+        }
+      }
+    });
+  }
+};
+
+template <class F>
+void with_stored_slices(const Tensor& tensor, const SlicedRows& slices, F&& f) {
+  with_element(tensor.format().scalar, [&]<class T>(T) {
+    with_width(tensor.format().levels[3].crd_bits, [&]<class S>(S) { f(StoredSlices<T, S>(tensor, slices)); });
+  });
+}
+
 }  // namespace
 
 std::optional<SlicedRows> sliced_rows(const Layout& layout) {
@@ -120,6 +159,13 @@ Expected<Tensor> slices_of_rows(const Tensor& rows, const SlicedRows& slices, co
   made_levels.levels[3].crd = std::move(*crd);
   made_levels.values = std::move(*values);
   return with_layout(made(std::move(made_levels)), format, rows.extents(), places != rows.nnz(), resources, name);
+}
+
+Expected<Tensor> rows_of_slices(const Tensor& tensor, const SlicedRows& slices, Zeros zeros, const Resources& resources,
+                                std::string_view name) {
+  return rows_of_places(tensor, rows_format(slices.row, slices.column, tensor.format().scalar), resources, name, [&](const auto& take) {
+    with_stored_slices(tensor, slices, [&](const auto& stored) { stored.for_kept(resources.threads, zeros, take); });
+  });
 }
 
 }  // namespace weft

@@ -2,7 +2,7 @@
 //
 //   (i,j) -> (i/8:d, *:v, i%8:d, j:q)   sell(8): place p of row 8*I + r stands at pos[I] + p, lane r
 //
-// Compressed rows become slices row by row, without a sort.
+// Compressed rows become slices row by row, and slices rows, without a sort.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <span>
 #include <string_view>
 
+#include "runtime/layout_entries.h"
 #include "weft/tensor.h"
 
 namespace weft {
@@ -25,6 +26,10 @@ std::optional<SlicedRows> sliced_rows(const Layout& layout);
 /// From compressed rows (rows_format of row_groups.h), sorted and without duplicates, to a format with that layout, which is buildable; no extent is 0. Places that a row
 /// has no entry for hold zeros at the least columns that it leaves, those of rows beyond the last the columns of the row before.
 Expected<Tensor> slices_of_rows(const Tensor& rows, const SlicedRows& slices, const Format& format, const Resources& resources,
+                                std::string_view name);
+
+/// From a verified tensor with that layout to compressed rows. Places of rows beyond the last are none.
+Expected<Tensor> rows_of_slices(const Tensor& tensor, const SlicedRows& slices, Zeros zeros, const Resources& resources,
                                 std::string_view name);
 
 }  // namespace weft

@@ -486,9 +486,6 @@ bool stands_side_by_side(const Program& program, const loop::Access& access, loo
                              [](const Level& below) { return below.kind == LevelKind::singleton; });
 }
 
-/// Three rows take longer by vectors: SpMV of nsjac as `sell(3)` 0.157 ms for 0.129, as `sell(5)` 0.115 for 0.128.
-constexpr std::uint64_t fewest_lanes = 4;
-
 bool is_lane_loop(const Program& program, const For& each) {
   const auto* inner = each.body.size() == 1 ? std::get_if<For>(&each.body.front().node) : nullptr;
   if (inner == nullptr || inner->body.size() != 1 || !goes_over_one_entry(program, *inner)) return false;

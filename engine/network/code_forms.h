@@ -15,6 +15,9 @@ constexpr std::uint64_t blocked_elements = 512;
 
 /// Iterations of a loop that is written out, and vectors and scalars of all that is.
 constexpr std::uint64_t written_iterations = 8;
+/// Rows side by side whose products are vectors, at least. Three rows take longer so: SpMV of nsjac as `sell(3)` 0.157 ms for 0.129, as
+/// `sell(5)` 0.115 for 0.128.
+constexpr std::uint64_t fewest_lanes = 4;
 constexpr std::uint64_t written_parts = 64;
 
 /// Entries of a fiber that are looped over without a loop, and searched one by one.

@@ -343,9 +343,11 @@ double CostModel::body_ns(Outside outside, IndexId index, StatementRange range, 
     double arithmetic = 0;
     if (loop.innermost) {
       const double apart = outside.batch_of(number) == Batch::tile && statement.model->sums_apart(index) ? options_.machine.vector_sum : 0;
-      arithmetic = vector ? (loop.vector_ns - apart) / std::max(1.0, extent(index)) : statement.model->scalar_body_ns;
+      arithmetic = vector                                     ? (loop.vector_ns - apart) / std::max(1.0, extent(index))
+                   : contains(statement.model->side_by_side, index) ? statement.model->flops * options_.machine.vector_flop
+                                                              : statement.model->scalar_body_ns * share;
     }
-    body += std::max(arithmetic * share, moved.stream_ns) + moved.gather_ns * share + moved.update_ns + exceeding(loop, moved);
+    body += std::max(arithmetic, moved.stream_ns) + moved.gather_ns * share + moved.update_ns + exceeding(loop, moved);
     if (loop.ends_inside) body += ends_inside(number, loop, outside.indices | one_index(index), range);
     if (!loop.joins || range.first != range.last || !participants.empty()) body += loop.row_end_ns;
     if (details == nullptr) continue;

@@ -217,6 +217,8 @@ void StatementModels::describe_dense_loops(Statement& statement) const {
     const auto straight = [&](const auto& factor) { return !contains(factor->indices() & ~factor->straight_below(), index); };
     const bool few = extent(index) <= double{written_iterations};
     if (few && std::ranges::all_of(statement.factors, straight)) statement.lanes |= one_index(index);
+    const bool written = contains(statement.target->indices(), index) && contains(statement.target->contiguous(), index);
+    if (contains(statement.lanes, index) && written && extent(index) >= double{fewest_lanes}) statement.side_by_side = statement.single;
   }
   describe_product(statement);
 }

@@ -158,6 +158,7 @@ class StatementModels {
     IndexSet few = 0;             // of those the ones of a few coordinates, over which loops are written out
     IndexSet single = 0;          // found as the one entry at a position, and dense in all other accesses: over these there are no loops
     IndexSet lanes = 0;           // of a few coordinates, and below their levels there are only dense ones and such
+    IndexSet side_by_side = 0;    // of `single`, where the rows above are so many that their products are vectors (codegen's lanes)
     IndexSet keyed = 0;           // of a sparse intermediate that it writes: what sparse factors restrict
     std::shared_ptr<const ProductEstimate> product;  // and what flows into it
     bool inside_only = false;         // it is a workspace of a nest, with a key there

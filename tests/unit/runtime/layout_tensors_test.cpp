@@ -8,6 +8,7 @@
 #include <string>
 
 #include "oracle/random_layout.h"
+#include "runtime/convert.h"
 #include "runtime/gaps.h"
 #include "runtime/level_traits.h"
 #include "runtime/placement.h"
@@ -398,6 +399,39 @@ TEST_CASE("from one layout to another") {
     for (std::size_t l = 0; l < wanted.levels().size(); ++l) {
       CHECK(pos(*two, l) == pos(wanted, l));
       CHECK(crd(*two, l) == crd(wanted, l));
+    }
+  }
+}
+
+TEST_CASE("slices that rows become are those that are sorted, and become the same rows") {
+  // Coordinates of 16 bits are not made of rows.
+  for (std::uint64_t seed = 0; seed < 120; ++seed) {
+    CAPTURE(seed);
+    std::mt19937 random(static_cast<unsigned>(seed));
+    const std::uint64_t height = 2 + random() % 8;
+    List list{.extents = {1 + random() % 40, 1 + random() % 30}, .tuples = {}, .values = {}};
+    for (std::uint64_t n = random() % 200; n > 0; --n) {
+      list.tuples.push_back({random() % list.extents[0] % (1 + random() % list.extents[0]), random() % list.extents[1]});
+      list.values.push_back(static_cast<double>(random() % 4));
+    }
+    const bool turned = seed % 3 == 2;
+    const std::string text = fmt::format("({}) -> (i/{}:d, *:v, i%{}:d, j:q", turned ? "j,i" : "i,j", height, height);
+    const Tensor rows = built(list, "ds");
+    const Scalar scalar = seed % 4 == 1 ? Scalar::f32 : Scalar::f64;
+    const Format wanted = format(text + (scalar == Scalar::f32 ? "):f32" : ")"));
+    for (const Tensor& made : {built(list, text + ")", scalar), *convert(rows, wanted, resources(3), "T")}) {
+      const Tensor sorted = built(list, text + "<16>)", scalar);
+      CHECK(verify(made, resources(), "T"));
+      CHECK(made.level_extents() == sorted.level_extents());
+      CHECK(made.padded() == sorted.padded());
+      CHECK(pos(made, 1) == pos(sorted, 1));
+      CHECK(crd(made, 3) == crd(sorted, 3));
+      CHECK(values(made) == values(sorted));
+      for (const std::string_view to : {"ds", "ds:1,0", "ss", "bcsr(2,3)", "sell(5)"}) {
+        const Tensor one = *convert(made, format(to), resources(2), "T"), other = *convert(sorted, format(to), resources(), "T");
+        CHECK(stored(*in_plain_format(one, resources(), "T")) == stored(*in_plain_format(other, resources(), "T")));
+        CHECK(verify(one, resources(), "T"));
+      }
     }
   }
 }
