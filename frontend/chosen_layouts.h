@@ -1,5 +1,5 @@
-// Layouts of operands that the host has not pinned: blocks, strips of diagonals and slices of rows, where they are full and kernels over them pay within
-// the calls; dense vectors.
+// Layouts of operands that the host has not pinned: blocks, strips of diagonals and slices of rows, where they are full and kernels over
+// them pay within the calls; dense vectors.
 #pragma once
 
 #include <functional>
@@ -24,7 +24,8 @@ struct PlannedRequest {
 };
 
 /// The options with layouts pinned, and in words why: of matrices blocks of which three quarters are full, at most two sizes, strips of
-/// diagonals and slices of eight rows, of vectors a place for every coordinate; planned by `plan_with` and priced with their conversion divided by the calls.
+/// diagonals and slices of eight rows, of vectors a place for every coordinate; planned by `plan_with` and priced with their conversion
+/// divided by the calls.
 /// Without a reason where nothing is cheaper by a twentieth, where a result, or something between, is stored sparse, or where another
 /// operand is not finite: then places without an entry would change results.
 struct ChosenLayouts {

@@ -24,7 +24,9 @@ Format rows_format(std::uint32_t row, std::uint32_t column, Scalar scalar);
 /// Whether there are groups, and passes over all rows are short beside those over the entries.
 bool are_worth_grouping(std::uint64_t rows, std::uint64_t columns, std::uint64_t entries);
 
-constexpr std::uint64_t quotients(std::uint64_t extent, std::uint64_t divisor) { return extent / divisor + (extent % divisor != 0 ? 1 : 0); }
+constexpr std::uint64_t quotients(std::uint64_t extent, std::uint64_t divisor) {
+  return extent / divisor + (extent % divisor != 0 ? 1 : 0);
+}
 
 /// counts[n] entries of group n to where they begin, and the sum behind them.
 std::uint64_t to_begins(std::span<std::uint64_t> counts);

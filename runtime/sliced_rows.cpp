@@ -141,7 +141,8 @@ Expected<Tensor> slices_of_rows(const Tensor& rows, const SlicedRows& slices, co
             const std::uint64_t base = begin_of[slice] * lanes;
             for (std::uint64_t row = first; row < end; ++row) {
               const std::uint64_t from = pos[row], entries = pos[row + 1] - from, place = base + row - first;
-              fill_row(row_crd.subspan(from, entries), row_values.subspan(from, entries), length, lanes, columns + place, made_values + place);
+              fill_row(row_crd.subspan(from, entries), row_values.subspan(from, entries), length, lanes, columns + place,
+                       made_values + place);
             }
             for (std::uint64_t lane = end - first; lane < lanes; ++lane)
               for (std::uint64_t place = 0; place < length; ++place) {

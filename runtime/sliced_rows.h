@@ -23,8 +23,9 @@ struct SlicedRows {
 };
 std::optional<SlicedRows> sliced_rows(const Layout& layout);
 
-/// From compressed rows (rows_format of row_groups.h), sorted and without duplicates, to a format with that layout, which is buildable; no extent is 0. Places that a row
-/// has no entry for hold zeros at the least columns that it leaves, those of rows beyond the last the columns of the row before.
+/// From compressed rows (rows_format of row_groups.h), sorted and without duplicates, to a format with that layout, which is buildable; no
+/// extent is 0. Places that a row has no entry for hold zeros at the least columns that it leaves, those of rows beyond the last the
+/// columns of the row before.
 Expected<Tensor> slices_of_rows(const Tensor& rows, const SlicedRows& slices, const Format& format, const Resources& resources,
                                 std::string_view name);
 

@@ -219,8 +219,9 @@ void Generator::dense_loop(const loop::For& each, std::span<const loop::Step> re
                            const Scope& scope, bool cut) {
   if (const auto known = known_extent(program_, each.index);
       known && (walks_baked(rest, scope) || (!cut && is_written_out(program_, each)))) {
-    if (!cut && !options_.symbolic && is_lane_loop(program_, each) && !scope.held[program_.accesses[*uses(each.body).targets.begin()].storage].empty())
-      lane_loop(each, rest, fingers, scope);
+    const auto is_held = [&](loop::AccessId target) { return !scope.held[storage_of(target).id].empty(); };
+    const bool lanes = !cut && !options_.symbolic && is_lane_loop(program_, each) && is_held(uses(each.body).targets.front());
+    if (lanes) lane_loop(each, rest, fingers, scope);
     else unroll_dense(each, *known, rest, fingers, scope, cut);
     return;
   }

@@ -73,7 +73,8 @@ void Generator::fetch_masked_rows(const loop::For& each, const loop::Block& body
     if (!in_order || !is_row) continue;
     std::uint64_t elements = 1;
     for (std::size_t level = cursor.bound; level < levels.size(); ++level) {
-      if (is_dense(levels[level])) elements = saturating_product(elements, known_extent(program_, access.indices[level]).value_or(saturated));
+      if (!is_dense(levels[level])) continue;
+      elements = saturating_product(elements, known_extent(program_, access.indices[level]).value_or(saturated));
     }
     const std::uint64_t bytes = saturating_product(elements, scalar_bytes(storage.storage->scalar));
     if (bytes > longest_row || !reads_by_masks(body, access, cursor.bound)) continue;

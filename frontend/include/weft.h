@@ -344,8 +344,8 @@ int32_t weft_request_set_prove(weft_request* request, int32_t prove,
 /* How often it is expected to run, which amortises the conversion of operands. Default 1. */
 int32_t weft_request_set_calls(weft_request* request, double calls, weft_error** error);
 /* 1: operands that are not named as changing may be stored otherwise where that pays within the calls: matrices in
- * blocks or strips of diagonals, sparse vectors dense. Results stay the same but for the order of sums. A kernel stores
- * operands that are bound later in the same way. Default 0. */
+ * blocks, strips of diagonals or slices of rows, sparse vectors dense. Results stay the same but for the order of sums.
+ * A kernel stores operands that are bound later in the same way. Default 0. */
 int32_t weft_request_set_choose_layouts(weft_request* request, int32_t choose, weft_error** error);
 /* An operand whose values the host may change in place between runs without any further word; with `coordinates` 1 its
  * coordinates too, which each run then verifies. */

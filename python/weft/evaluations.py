@@ -64,8 +64,8 @@ def compile(text, operands=None, /, *, format=None, results=None, tree=None, sch
     Arguments as of `weft.evaluate`; `calls` is how often the kernel is expected to run. threads: as of `weft.Engine`.
     The kernel may be called from many threads at once.
 
-    choose_layouts: matrices of weft's own (``weft.tensor(M, copy=True)``) may be stored in blocks or in strips of
-    diagonals where that pays within `calls`; ``kernel.plan`` says so. Matrices of later calls are stored in the same way.
+    choose_layouts: matrices of weft's own (``weft.tensor(M, copy=True)``) may be stored in blocks, in strips of
+    diagonals or in slices of rows where that pays within `calls`; ``kernel.plan`` says so. Matrices of later calls are stored in the same way.
 
     >>> import weft, numpy as np
     >>> x, y = np.arange(4.0), np.empty(2)

@@ -71,8 +71,9 @@ struct CompileOptions {
   /// mode of its layout only (columns of a wider row-major matrix, say; of one mode: any stride); others are copied.
   std::vector<std::string> strided;
   /// Operands that are not named in `changing` or `changing_patterns` may be stored otherwise where that pays within
-  /// `calls`: matrices in blocks or strips of diagonals, sparse vectors dense. Report::explanation says so. Results
-  /// stay the same but for the order of sums. The kernel stores operands that are bound later in the same way.
+  /// `calls`: matrices in blocks, strips of diagonals or slices of rows, sparse vectors dense. Report::explanation says
+  /// so. Results stay the same but for the order of sums. The kernel stores operands that are bound later in the same
+  /// way.
   bool choose_layouts = false;
   bool operator==(const CompileOptions&) const = default;
 };

@@ -15,7 +15,8 @@ namespace {
 
 std::string code_of(unsigned rows, unsigned bits, const CodeOptions& options = {}) {
   const Expected<loop::Program> program =
-      loop::parse("program sell\n  index  i, s, r, j\n  input  B : f64 {dense, compressed<32,32>, dense, singleton<32>}   access B[i,s,r,j]\n"
+      loop::parse("program sell\n  index  i, s, r, j\n"
+                  "  input  B : f64 {dense, compressed<32,32>, dense, singleton<32>}   access B[i,s,r,j]\n"
                   "  input  x : f64 {dense}   access x[j]\n  output y : f64 {dense, dense}   access y[i,r]\n  fact   extent(r) = " +
                   std::to_string(rows) +
                   "\n  for i: locate B, insert y @parallel(y: owner)\n    for s: drive B\n      for r: locate B, insert y\n"
