@@ -101,6 +101,10 @@ PlainFallback::PlainFallback(Pipeline pipeline, Network given, bool by_choice, P
       made_for_(std::move(made_for)),
       count_(count) {
   made_for_.tensors = nullptr;  // nothing is baked in, and they may be gone by then
+  // Nor does it end, or tell of, the call that compiled first.
+  made_for_.cancelled_by.clear();
+  planned_.cancelled_by.clear();
+  planned_.progress = nullptr;
   made_for_.grade = Specialization::generic;
   made_for_.from = CodeFrom::anywhere;
 }

@@ -230,7 +230,8 @@ Expected<Pipeline> Pipeline::create(EngineOptions options) {
     if (::access((*options.dump_directory + "/.").c_str(), W_OK | X_OK) != 0)
       return input_error(fmt::format("cannot dump kernels into {}: {}", *options.dump_directory, std::generic_category().message(errno)));
   }
-  auto jit = Jit::create({.perf_map = options.perf_map || !variable("WEFT_PERF").empty()});
+  const std::string perf = variable("WEFT_PERF");
+  auto jit = Jit::create({.perf_map = options.perf_map || (!perf.empty() && perf != "0")});
   if (!jit) return std::unexpected(jit.error());
   Pipeline pipeline;
   pipeline.state_ = std::make_shared<State>(std::move(options), std::move(*jit));

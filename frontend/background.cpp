@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <list>
 #include <mutex>
@@ -22,10 +23,10 @@ struct Background::State : std::enable_shared_from_this<State> {
   std::size_t idle = 0;  // threads that wait for work
   bool ended = false;
   std::vector<Thread> threads;
-  pid_t process = 0;  // that the threads belong to
+  std::atomic<pid_t> process = 0;  // that the threads belong to; 0: there are none yet
 
-  /// Threads do not come along into the child of a fork.
-  bool has_threads() const { return !threads.empty() && process == ::getpid(); }
+  /// Threads do not come along into the child of a fork, but what says that they wait does: a condition variable would wait for them.
+  bool is_inherited() const { return process != 0 && process != ::getpid(); }
 
   /// One more thread, if the system gives one.
   void start() {
@@ -71,20 +72,26 @@ Background::Background(unsigned threads) : state_(std::make_shared<State>()) { s
 Background::~Background() {
   std::list<Work> dropped;
   std::vector<Thread> threads;
-  bool inherited = false;
+  if (state_->is_inherited()) {
+    // A thread of the parent may have had the lock; each has a handle of the state, which stays.
+    if (!state_->mutex.try_lock()) return;
+    dropped.swap(state_->waiting);
+    threads.swap(state_->threads);
+    state_->mutex.unlock();
+    for (const Work& work : dropped) work(true);
+    for (Thread& thread : threads) thread.forget();
+    return;
+  }
   {
     const std::lock_guard lock(state_->mutex);
     state_->ended = true;
-    inherited = !state_->has_threads();
     dropped.swap(state_->waiting);
     threads.swap(state_->threads);
   }
   state_->changed.notify_all();
   for (const Work& work : dropped) work(true);
   for (Thread& thread : threads) {
-    if (inherited) {
-      thread.forget();
-    } else if (thread.is_current()) {
+    if (thread.is_current()) {
       thread.detach();  // what it is doing held the last handle of its engine
     } else {
       thread.join();
@@ -93,14 +100,15 @@ Background::~Background() {
 }
 
 void Background::post(Work work) {
-  {
-    const std::lock_guard lock(state_->mutex);
-    // What the parent of this process has started does nothing here.
-    const bool inherited = !state_->threads.empty() && !state_->has_threads();
-    if (!inherited && state_->idle <= state_->waiting.size() && state_->threads.size() < state_->most_threads) state_->start();
-    if (state_->has_threads() && state_->make_room()) state_->waiting.back().swap(work);
+  // What the parent of this process has started does nothing here.
+  if (!state_->is_inherited()) {
+    {
+      const std::lock_guard lock(state_->mutex);
+      if (state_->idle <= state_->waiting.size() && state_->threads.size() < state_->most_threads) state_->start();
+      if (!state_->threads.empty() && state_->make_room()) state_->waiting.back().swap(work);
+    }
+    state_->changed.notify_one();
   }
-  state_->changed.notify_one();
   if (work) work(false);
 }
 

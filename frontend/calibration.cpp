@@ -6,7 +6,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
-#include <sstream>
 
 #include <sys/stat.h>
 
@@ -45,11 +44,15 @@ Expected<CalibrationText> calibration_text() {
   std::ifstream file(*path, std::ios::binary);
   if (!file) return unreadable(errno);
   CalibrationText calibration{{}, *path};
-  std::ostringstream text;
-  text << file.rdbuf();
+  constexpr std::size_t most = 1 << 16;  // bytes: more is no calibration, and may have no end
+  calibration.text.resize(most);
+  file.read(calibration.text.data(), most);
   if (file.bad()) return unreadable(EIO);
+  if (static_cast<std::size_t>(file.gcount()) == most) return unreadable(EFBIG);
+  calibration.text.resize(static_cast<std::size_t>(file.gcount()));
+  if (calibration.text.starts_with("\xEF\xBB\xBF")) calibration.text.erase(0, 3);
   // An empty file lacks every constant and must not pass for an absent one.
-  calibration.text = text.str() + "\n";
+  calibration.text += "\n";
   return calibration;
 }
 

@@ -31,7 +31,8 @@ struct BlockFill {
 
 /// Of 1, 2, 3, 4, 6 and 8 rows by as many columns, but for 1 by 1, and, where rows are the outer level, of 8, 16 and 64 places of a
 /// diagonal and of slices of 8 rows; from bands of 192 coordinates of the outer level, spread over the matrix, with some 65536 entries, or
-/// from all where it has no more. Nothing for tensors that are no matrices, that have no entries, or whose levels are not in order. Resource error.
+/// from all where it has no more. Nothing for tensors that are no matrices, have no entries, or whose levels are not in order. Resource
+/// error.
 Expected<std::vector<BlockFill>> block_fills(const Tensor& tensor, const Resources& resources);
 
 /// Of these the few that take least memory, in this order, if not much more than the matrix takes now.

@@ -227,7 +227,13 @@ Expected<std::optional<Tensor>> filled(const Tensor& tensor, const std::optional
   }
   // Others may be reading what they were given; the layout itself and `before` hold it too, and perhaps `last` twice.
   const long held = before && TensorParts::values(*before) == TensorParts::values(last) ? 4 : 2;
-  if (before && TensorParts::handles(*before) <= held && before->values().size_bytes() == bytes && before->format().scalar == scalar) {
+  const bool as_wide = before && before->values().size_bytes() == bytes && before->format().scalar == scalar;
+  // Where the order of values stays, a layout may have those of the operand.
+  if (as_wide && bytes > 0 && before->values().data() == tensor.values().data()) {
+    before->values_changed();
+    return before;
+  }
+  if (as_wide && TensorParts::handles(*before) <= held && before->values().only_here()) {
     before->values_changed();
     Buffer values = before->values();
     gather(tensor, values, scalar, sources, layout.source_bits, resources.threads);
@@ -235,7 +241,7 @@ Expected<std::optional<Tensor>> filled(const Tensor& tensor, const std::optional
   }
   // Memory that was touched before costs no page faults.
   const auto fits = [&](const Tensor& old, long handles) {
-    return TensorParts::handles(old) == handles && old.values().size_bytes() == bytes && !old.values().borrowed();
+    return TensorParts::handles(old) == handles && old.values().size_bytes() == bytes && old.values().only_here();
   };
   if (TensorParts::values(spare) == TensorParts::values(last)) spare = {};
   const auto allocated = [&] {
@@ -286,7 +292,7 @@ Expected<LaidOut> laid_out_with_facts(const Tensor& tensor, const Format& format
     layout->version = version;
   };
   const bool both_dense = tensor.format().all_dense() && format.all_dense();
-  if (both_dense && before && TensorParts::handles(*before) <= 2) {
+  if (both_dense && before && TensorParts::handles(*before) <= 2 && before->values().only_here()) {
     before->values_changed();
     if (auto written = write_dense(tensor, *before, resources, name); !written) return std::unexpected(written.error());
     keep(*before);

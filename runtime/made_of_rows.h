@@ -26,9 +26,9 @@ struct MadeOfRows {
 /// Nothing for other layouts, and where passes over all rows are long beside those over the entries.
 std::optional<MadeOfRows> made_of_rows(const Layout& layout, std::span<const std::uint64_t> extents, std::uint64_t entries);
 
-/// How a conversion between two formats goes about: compressed rows become aligned blocks or slices over them, and these
-/// rows or each other; where one of them is neither, but plain, the entries are sorted. Places of other layouts are listed, and entries are stored where their places are computed, or row by
-/// row after counting these (computed_places.h, counted_order.h); else all places are sorted.
+/// How a conversion between two formats goes about: compressed rows become aligned blocks or slices over them, and these rows or each
+/// other; where one of them is neither, but plain, the entries are sorted. Places of other layouts are listed, and entries are stored where
+/// their places are computed, or row by row after counting these (computed_places.h, counted_order.h); else all places are sorted.
 enum class Rearranging : std::uint8_t { merges, counts, sorts_entries, sorts_places };
 Rearranging rearranging(const Format& from, const Format& to);
 

@@ -8,9 +8,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <climits>
 #include <cstdio>
 #include <memory>
+#include <optional>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -76,6 +79,21 @@ void take_rights(int descriptor, const struct stat& replaced) {
   (void)::fchmod(descriptor, mode);  // where it fails, the file stays closed to others
 }
 
+/// What the process has open already under a name of the system's: /dev/stdout, /dev/fd/3. A file behind it is written where it stands,
+/// as the shell that opened it wants (`>> log`), not replaced.
+std::optional<int> opened_descriptor(std::string_view path) {
+  if (path == "/dev/stdout") return STDOUT_FILENO;
+  if (path == "/dev/stderr") return STDERR_FILENO;
+  for (const std::string_view directory : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (!path.starts_with(directory)) continue;
+    int number = -1;
+    const char* const end = path.data() + path.size();
+    const auto [behind, error] = std::from_chars(path.data() + directory.size(), end, number);
+    if (error == std::errc() && behind == end && number >= 0) return number;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string written_path(std::string path) {
@@ -101,13 +119,14 @@ Expected<OutputFile> OutputFile::create(const std::string& path) {
   state->path = standard ? "standard output" : path;
   state->final_path = standard ? path : written_path(path);
   struct stat status {};
-  if (standard) {
-    state->descriptor = ::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0);
+  const std::optional<int> opened = standard ? STDOUT_FILENO : opened_descriptor(path);
+  if (opened) {
+    state->descriptor = ::fcntl(*opened, F_DUPFD_CLOEXEC, 0);
     if (state->descriptor < 0) return state->failure(errno);
   }
   // Told now and not after the work, when the rename would fail.
-  const bool exists = !standard && ::stat(path.c_str(), &status) == 0;
-  if (!standard && !exists && errno == ELOOP) return state->failure(ELOOP);
+  const bool exists = !opened && ::stat(path.c_str(), &status) == 0;
+  if (!opened && !exists && errno == ELOOP) return state->failure(ELOOP);
   if (exists && S_ISDIR(status.st_mode)) return state->failure(EISDIR);
   if (exists && !S_ISREG(status.st_mode)) {
     // A pipe or a device is written to: a renamed file would replace it.

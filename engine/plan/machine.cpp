@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "engine/text/trimmed.h"
+#include "runtime/text_entries.h"
 
 namespace weft {
 namespace {
@@ -59,7 +60,9 @@ static_assert(std::size(constants) * sizeof(double) == sizeof(Machine));
 std::optional<double> positive_number(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || !std::isfinite(value) || value <= 0) return std::nullopt;
+  // Beyond these bounds prices are no numbers any more.
+  constexpr double least = 1e-12, most = 1e15;
+  if (error != std::errc() || end != text.data() + text.size() || !(value >= least && value <= most)) return std::nullopt;
   return value;
 }
 
@@ -91,11 +94,12 @@ Expected<Machine> parse_machine(std::string_view text, const std::string& name) 
     const std::string_view key = line.substr(0, space);
     std::size_t found = 0;
     while (found < std::size(constants) && constants[found].name != key) ++found;
-    if (found == std::size(constants)) return error(fmt::format("'{}' is no constant of the cost model", key));
+    if (found == std::size(constants)) return error(fmt::format("{} is no constant of the cost model", quoted(key)));
     if (given[found]) return error(fmt::format("{} is given twice", key));
     const std::string_view value = space == std::string_view::npos ? "" : trimmed(line.substr(space));
     const auto parsed = positive_number(value);
-    if (!parsed) return error(fmt::format("{} wants a finite number above 0, not '{}'", key, value));
+    if (!parsed) return error(fmt::format("{} wants a number above 0, from 1e-12 to 1e15, not {}", key, quoted(value)));
+    if (key == "threads" && *parsed < 1) return error(fmt::format("threads wants a number from 1 on, not {}", quoted(value)));
     constants[found].of(machine) = *parsed;
     given[found] = true;
   }

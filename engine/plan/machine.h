@@ -70,7 +70,7 @@ std::span<const MachineConstant> machine_constants();
 std::string print(const Machine& machine);
 
 /// Reads what print writes; blank lines and lines that begin with # are skipped. Input error naming `name` and the line
-/// for a constant that is unknown, repeated, missing or not a finite number above 0.
+/// for a constant that is unknown, repeated, missing or not a number from 1e-12 to 1e15; threads from 1 on.
 Expected<Machine> parse_machine(std::string_view text, const std::string& name);
 
 }  // namespace weft

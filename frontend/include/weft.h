@@ -17,8 +17,11 @@
  * a time.
  *
  * Fork. A child may use weft, what it inherited included, if no other thread of its parent was inside weft at that
- * moment; what the parent has started stays with the parent, and engines that ran before compute on one thread in the
- * child.
+ * moment, one of weft's own that compiles in the background too; what the parent has started stays with the parent, and
+ * engines that ran before compute on one thread in the child.
+ *
+ * Exit. Compilations in the background end before the process does: free their engine or session, which waits for them,
+ * before main returns.
  *
  * Texts are UTF-8 and end in a zero byte. Coordinates, modes, levels and list numbers begin at 0. */
 #ifndef WEFT_H

@@ -7,6 +7,7 @@
 #include <clocale>
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
 #include "frontend/file_text.h"
 #include "frontend/interrupt.h"
@@ -22,8 +23,8 @@
 namespace weft {
 namespace {
 
-/// Read as they come, so that another program can wait for each answer.
-std::optional<std::string> standard_input_line() {
+/// Read as they come, so that another program can wait for each answer; without a byte order mark before the first.
+std::optional<std::string> standard_input_line(bool first) {
   char* buffer = nullptr;
   std::size_t capacity = 0;
   const ssize_t length = getline(&buffer, &capacity, stdin);
@@ -31,6 +32,7 @@ std::optional<std::string> standard_input_line() {
   if (length >= 0) line = std::string(buffer, static_cast<std::size_t>(length));
   std::free(buffer);
   if (line && line->ends_with('\n')) line->pop_back();
+  if (first && line && line->starts_with("\xEF\xBB\xBF")) line->erase(0, 3);
   return line;
 }
 
@@ -153,7 +155,7 @@ Expected<int> repl(const CommandOptions& options, MakeLineEditor make_editor) {
   }
   const bool piped = !options.arguments.empty() || isatty(STDIN_FILENO) == 0 || isatty(STDOUT_FILENO) == 0;
   if (!piped) return run_interactive(options, make_editor);
-  return run_script(options, "<stdin>", standard_input_line);
+  return run_script(options, "<stdin>", [first = true]() mutable { return standard_input_line(std::exchange(first, false)); });
 }
 
 }  // namespace weft

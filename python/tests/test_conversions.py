@@ -236,6 +236,27 @@ def test_what_is_no_tensor(operand):
     assert weft.evaluate("s = M(i)", M=np.ones(3)) == 3
 
 
+def test_masks_are_seen_wherever_they_are():
+    masked = np.ma.masked_array([1.0, 2], [0, 1])
+    array = type("Array", (), {"__array__": lambda self, *_, **__: masked})()
+    for operand in ([masked, masked], (masked, [1.0, 2]), array):
+        with pytest.raises(TypeError, match="masked"):
+            weft.einsum("ij->" if isinstance(operand, (list, tuple)) else "i->", operand)
+    with pytest.raises(TypeError, match="masked"):
+        weft.tensor((masked, [np.array([0, 1])]))
+    fake = type("COO", (), {"coords": np.array([[0, 1]]), "data": masked, "shape": (2,)})()
+    with pytest.raises(TypeError, match="masked"):
+        weft.einsum("i->", fake)
+
+
+@pytest.mark.parametrize("number", [np.timedelta64(5, "ns"), np.timedelta64(5, "D"), np.longdouble("1e400"), np.longdouble(1) / 3])
+def test_times_and_long_doubles_are_no_factors(number):
+    with pytest.raises(TypeError):
+        weft.einsum(",i->i", number, np.ones(2))
+    with pytest.raises(TypeError):
+        weft.tensor(np.eye(2), format="ds") * number
+
+
 def test_coordinates():
     coords = np.array([[2, 0, 2, 1], [0, 1, 0, 3], [4, 4, 4, 0]])
     values = np.array([1.0, 2, 4, 8])

@@ -472,6 +472,35 @@ def test_slices_over_many_threads():
                 assert np.array_equal(T[key].to_numpy(), A.toarray()[key])
 
 
+@pytest.mark.parametrize("fill", [0.05, 0.2, 0.5, 0.9, 1.0])
+def test_operators_keep_sparse_tensors_sparse(fill):
+    import scipy.sparse as sp
+
+    random = np.random.default_rng(3)
+    array = np.where(random.random((60, 60)) < fill, random.integers(1, 5, (60, 60)), 0).astype(float)
+    T = weft.tensor(array, format="ds")
+    x = np.ones(60)
+    x[7] = np.nan  # meets the entries alone
+    wanted = np.array([row[row != 0] @ x[row != 0] for row in array])
+    for made in (T * 1, 1 * T, -(-T), T.T.T, T / 1, T * np.ones((60, 60)), T * weft.tensor((array != 0).astype(float), format="ds"),
+                 T * sp.csr_array((array != 0).astype(float)), np.abs(T)):
+        assert made.format == "ds:0,1" and made.nnz == T.nnz
+        assert np.array_equal(made @ x, wanted, equal_nan=True)
+    assert (T * np.nan).nnz == T.nnz and T.T.nnz == T.nnz
+    cube = weft.tensor(np.ones((2, 3, 4)), format="sss")
+    assert cube.transpose(2, 0, 1).format == "sss:0,1,2"
+
+
+def test_extremes_along_modes_that_stand_anywhere():
+    random = np.random.default_rng(4)
+    array = np.where(random.random((6, 7, 5)) < 0.3, random.integers(-4, 5, (6, 7, 5)), 0).astype(float)
+    for format in ("sss", "sss:2,0,1", "dss:1,2,0"):
+        T = weft.tensor(array, format=format)
+        for axis in (0, 1, 2, (0, 2), (2, 1), None, -1):
+            assert np.array_equal(np.asarray(T.max(axis=axis)), array.max(axis=axis))
+            assert np.array_equal(np.asarray(T.min(axis=axis)), array.min(axis=axis))
+
+
 def test_powers_have_the_entries_and_the_format():
     for format in ["ss", "ds", "ds:1,0", "uq", "ss:0,1:f32", "bcsr(2,2)"]:
         T = weft.tensor(([3.0, 0.0, -2.0], ([0, 1, 4], [1, 3, 0])), shape=(5, 4)).convert(format)

@@ -40,8 +40,7 @@ def adapt(name, operand):
         return _scipy(name, operand)
     if operand is None or isinstance(operand, (str, bytes, bytearray, dict, set)):
         raise TypeError(f"{name}: a tensor is wanted, not {_described(operand)}")
-    if isinstance(operand, np.ma.MaskedArray):
-        raise TypeError(f"{name}: a masked array has entries without a value; write {name}={name}.filled(0)")
+    unmasked(name, operand)
     if isinstance(operand, np.ndarray):
         return _array(name, operand)
     coo = _coordinates(operand)
@@ -52,6 +51,13 @@ def adapt(name, operand):
         return _torch(name, operand)
     converted = _converted(name, operand)
     return _array(name, converted, "{}.astype(float)" if hasattr(operand, "astype") else "np.asarray({}, float)")
+
+
+def unmasked(name, array):
+    """The array, or an error for one that has no value in some places."""
+    if isinstance(array, np.ma.MaskedArray):
+        raise TypeError(f"{name}: a masked array has entries without a value; write {name}={name}.filled(0)")
+    return array
 
 
 def _described(operand):
@@ -69,8 +75,10 @@ def _converted(name, operand):
             raise TypeError(f"{name}: a tensor is wanted, not {_described(operand)}") from None
     if hasattr(operand, "__dlpack__") and not hasattr(operand, "__array__"):
         return np.from_dlpack(operand)
+    for each in operand if isinstance(operand, (list, tuple)) else ():
+        unmasked(name, each)
     try:
-        array = np.asarray(operand)
+        array = unmasked(name, np.asanyarray(operand))
     except ValueError as error:
         raise InputError(f"{name}: {error}") from None
     if array.dtype == object and isinstance(operand, (list, tuple)):

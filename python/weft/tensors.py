@@ -33,7 +33,11 @@ def checked_shape(shape):
 
 
 def exact(number):
-    """The number, or an error for an integer that f8 may not have."""
+    """The number, or an error for what f8 may not have: an integer, digits of a long double; a time is none."""
+    if isinstance(number, np.timedelta64):
+        raise TypeError(f"{number!r} is a time, and no number")
+    if isinstance(number, np.longdouble) and not isinstance(number, np.float64):
+        raise TypeError("a number of type longdouble may lose digits; write float(number)")
     if isinstance(number, numbers.Integral) and abs(number) > _EXACT:
         raise InputError("an integer beyond 2**53 would lose digits; write float(number)")
     return number
@@ -96,7 +100,9 @@ def _packed(engine, values, shape, format, copy, trusted):
 
 
 def _of_coordinates(engine, values, coordinates, shape):
-    values = np.asarray(values)
+    from weft.operands import unmasked
+
+    values = np.asarray(unmasked("values", values))
     if values.dtype.kind in "biu" and not hasattr(values, "__array_interface__"):
         values = values.astype(float)
     if isinstance(coordinates, np.ndarray) and coordinates.ndim == 2:
@@ -451,7 +457,12 @@ class Tensor(_weft.Tensor):
     def _einsum(subscripts, *operands):
         from weft import einsums
 
-        return _as_tensor(einsums.einsum(subscripts, *operands, format=_format_of_rows(subscripts, operands)))
+        format = _format_of_rows(subscripts, operands)
+        if format is None and any(isinstance(each, Tensor) and not array_protocols.is_dense(each) or hasattr(each, "tocsr") for each in operands):
+            # The entries of a sparse operand at most, whatever share of all elements they are.
+            order = len(subscripts.partition("->")[2])
+            format = "ds" if order == 2 else "s" * order
+        return _as_tensor(einsums.einsum(subscripts, *operands, format=format))
 
     def _times(self, other):
         if isinstance(other, numbers.Real) and not isinstance(other, bool) or np.ndim(other) == 0 and hasattr(other, "dtype"):
@@ -570,7 +581,10 @@ class Tensor(_weft.Tensor):
         return self._by_numpy(operator.pow, exponent)
 
     def __truediv__(self, other):
-        if isinstance(other, numbers.Real) and not array_protocols.is_dense(self) and other != 0 and other == other:
+        if isinstance(other, numbers.Real) and not array_protocols.is_dense(self):
+            if other == 0 or other != other:
+                raise UnsupportedError(f"/ by {other} makes NaN of all zeros, and a sparse tensor has none of them; "
+                                       "T.to_numpy() gives an array")
             kind = np.float64 if isinstance(other, np.float64) else self.dtype
             return self._with_values(lambda values: values / np.full(1, other, kind))
         return self._by_numpy(operator.truediv, other)
@@ -649,16 +663,16 @@ class Tensor(_weft.Tensor):
         size = math.prod(self.shape[mode] for mode in axes)
         if size == 0:
             raise InputError(f"{of_two.__name__} of no elements")
-        coordinates, values = self.to_coo(drop_zeros=True)
-        coordinates = [each for mode, each in enumerate(coordinates) if mode not in axes]
+        kept = [mode for mode in range(self.ndim) if mode not in axes]
+        ordered = self.convert(f"{'s' * self.ndim}:{','.join(map(str, [*kept, *sorted(axes)]))}") if kept else self
+        coordinates, values = ordered.to_coo(drop_zeros=True)
+        coordinates = [coordinates[mode] for mode in kept]
         if not coordinates:
             return of_two.reduce(values, **({"initial": 0} if len(values) < size else {}))
-        order = np.lexsort(coordinates[::-1])
-        coordinates = [each[order] for each in coordinates]
         differs = np.ones(len(values), bool)
         differs[1:] = np.any([each[1:] != each[:-1] for each in coordinates], axis=0)
         first = np.flatnonzero(differs)
-        made = of_two.reduceat(values[order], first) if len(first) else values
+        made = of_two.reduceat(values, first) if len(first) else values
         full = np.diff(first, append=len(values)) == size
         made = tensor((np.where(full, made, of_two(made, 0)), [each[first] for each in coordinates]), shape=shape)
         return made.to_numpy() if 10 * made.nnz >= made.size else made

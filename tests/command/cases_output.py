@@ -208,6 +208,16 @@ def redirected(weft, arguments, redirection, status, err=None):
     return done
 
 
+def case_what_the_shell_has_opened_is_written_where_it_stands(weft):
+    weft.write("log", "old\n")
+    redirected(weft, ["run", "A(i) = B(i)", "B=ones(2)", "--out", "tns:/dev/stdout", "-q"], ">>log", 0, "")
+    redirected(weft, ["run", "A(i) = B(i)", "B=ones(2)", "--json=/dev/fd/3", "-q"], "3>>log", 0, "")
+    with open(weft.path("log"), encoding="utf-8") as log:
+        lines = log.read().splitlines()
+    require_equal(lines[0], "old", "what stood there")
+    require(any(line == "2 1" for line in lines) and lines[-1].startswith("{"), f"both were added: {lines}")
+
+
 PRINTS = [["--help"], ["--version"], ["run", "--help"], ["repl", "--help"], ["run", "A(i) = B(i)", "B=ones(3)"], ["run", "A(i) = B(i)", "B=ones(3)", "--json"],
           ["run", "A(i) = B(i)", "B=ones(3)", "--emit", "llvm"], ["plan", "A(i) = B(i)", "B=ones(3)"], ["info", "ones(3)"],
           ["info", "ones(3)", "--json"], ["convert", "ones(3)", "b.tns"], ["cache", "path"], ["cache", "status"],

@@ -4,7 +4,9 @@
 // several threads at once. Nothing here throws, prints or ends the process: memory that runs out is an error of kind
 // resource. Only what the host's own code allocates (the members of options, names and maps that it fills, futures that
 // it waits for) throws std::bad_alloc, there. The child of a fork may go on with what its parent had, on the calling
-// thread alone, unless another thread was inside weft at that moment.
+// thread alone, unless another thread was inside weft at that moment, one of its own that compiles in the background
+// too. Whatever compiles (compile_async, Answer::soonest) has to be through before the process ends and takes LLVM with
+// it: the end of its engine waits for it.
 #pragma once
 
 #include <cstddef>

@@ -57,6 +57,8 @@ class Buffer {
 
   /// Whether the bytes are the host's: nothing of weft keeps them alive.
   bool borrowed() const { return bytes_ > 0 && !owner_; }
+  /// Whether this alone keeps the bytes alive, so that nobody else sees what is written to them.
+  bool only_here() const { return owner_ && owner_.use_count() == 1; }
 
   std::uint64_t size_bytes() const { return bytes_; }
   void* data() { return data_; }
@@ -90,7 +92,8 @@ class Cancellation {
   std::shared_ptr<std::atomic<bool>> flag_;
 };
 
-/// Called from one thread at a time, at most some ten times a second: what is being done and the fraction done.
+/// Each call of weft calls it from one thread at a time, at most some ten times a second, and several that run at once each for
+/// themselves: what is being done and the fraction done.
 using Progress = std::function<void(std::string_view what, double fraction)>;
 
 /// Worker threads. Cheap to copy; copies share the workers, which start at first use. The calling thread takes part.

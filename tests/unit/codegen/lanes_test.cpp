@@ -27,7 +27,9 @@ std::string code_of(unsigned rows, unsigned bits, const CodeOptions& options = {
   return *code;
 }
 
-std::size_t products(const std::string& code, const std::string& type) { return test::count(code, "call contract " + type + " @llvm.fmuladd"); }
+std::size_t products(const std::string& code, const std::string& type) {
+  return test::count(code, "call contract " + type + " @llvm.fmuladd");
+}
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <future>
+#include <chrono>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -69,16 +70,22 @@ TEST_CASE("work may hold the last handle of its background") {
 
 TEST_CASE("in the child of a fork the caller does the work, and the end waits for nobody") {
   auto background = std::make_unique<Background>(2);
-  std::promise<void> done;
-  background->post([&](bool) { done.set_value(); });
-  done.get_future().wait();
+  const auto done = [&](unsigned times) {
+    std::vector<std::promise<void>> told(times);
+    for (std::promise<void>& each : told) background->post([&each](bool) { each.set_value(); });
+    for (std::promise<void>& each : told) each.get_future().wait();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // they wait again
+  };
+  // Twice, so that the condition variable has two groups of waiters.
+  done(2);
+  done(1);
   const pid_t child = ::fork();
   if (child == 0) {
     ::alarm(20);
-    bool ran = false;
-    background->post([&](bool dropped) { ran = !dropped; });
+    unsigned ran = 0;
+    for (int n = 0; n < 4; ++n) background->post([&](bool dropped) { ran += dropped ? 0 : 1; });
     background.reset();
-    ::_exit(ran ? 0 : 1);
+    ::_exit(ran == 4 ? 0 : 1);
   }
   int status = 0;
   CHECK(::waitpid(child, &status, 0) == child);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "frontend/operand.h"
+#include "unit/frontend/host_loop.h"
 #include "weft/file.h"
 #include "weft/host.h"
 
@@ -397,6 +398,23 @@ TEST_CASE("engine: an operand that comes in another layout than the one that is 
   const auto refused = engine->compile("y(i) = M(i,j) * x(j)", {{"M", *M}, {"x", *x}}, wrong);
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code == ErrorCode::order);
+}
+
+TEST_CASE("the token of a compilation ends no later run that compiles for other extents") {
+  const auto blocks = [](const std::string& text) { return *convert(test::operand(text, "ds"), *parse_format("bcsr(4,4)"), Resources(), "M"); };
+  const Tensors operands = {{"M", blocks("sparse(40x40,nnz=200,seed=1)")}, {"x", test::operand("ones(40)")}};
+  const Engine engine = test::engine_with();
+  const Cancellation mine;
+  const auto first = engine.compile("y(i) = M(i,j) * x(j)", operands, {}, &mine);
+  REQUIRE_MESSAGE(first, first.error().message);
+  mine.cancel();
+  const auto again = engine.compile("y(i) = M(i,j) * x(j)", operands);
+  REQUIRE(again);
+  Bindings bindings;
+  bindings.set("M", blocks("sparse(42x41,nnz=200,seed=1)"));
+  bindings.set("x", test::operand("ones(41)"));
+  const auto results = again->run(bindings);
+  CHECK_MESSAGE(results, (results ? "" : results.error().message));
 }
 
 }  // namespace weft::engine_test

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <thread>
 #include <vector>
+
+#include <sys/mman.h>
 
 #include "runtime/convert.h"
 #include "runtime/kept.h"
@@ -172,6 +175,38 @@ TEST_CASE("layouts: other values over a pattern take its layout, and leave those
   CHECK(statistics(*narrow, Threads(1)).distinct(3) == statistics(*tensor, Threads(1)).distinct(3));
   for (const auto& [tuple, value] : stored(laid(*narrow, format).tensor)) CHECK(value == 5);
   CHECK_FALSE(same_pattern(*tensor, std::vector<double>(tensor->nnz() + 1)));
+}
+
+TEST_CASE("layouts: values that stay in their order are the operand's own, and never written to") {
+  Random random(9);
+  const auto listed = random.list(3, 60);
+  const Tensor stored = *build(coordinates(listed), *parse_format("sss"), resources(), "T");
+  const std::size_t bytes = stored.values().size_bytes();
+  void* const page = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  REQUIRE(page != MAP_FAILED);
+  std::memcpy(page, stored.values().data(), bytes);
+  REQUIRE(::mprotect(page, bytes, PROT_READ) == 0);
+  for (const std::string_view text : {"uqq", "dss", "suq", "sss:2,1,0"}) {
+    CAPTURE(text);
+    TensorArrays arrays = stored.arrays();
+    arrays.values = Buffer::borrow(page, bytes);
+    const Tensor lent(std::move(arrays));
+    for (int turn = 0; turn < 3; ++turn) {
+      const Tensor made = laid(lent, *parse_format(text)).tensor;
+      CHECK(weft::reference::stored(made) == weft::reference::stored(stored));
+      lent.values_changed();
+    }
+  }
+  // Of other values over the pattern the first ones stay as they are.
+  const Tensor first = *build(coordinates(listed), *parse_format("sss"), resources(), "T");
+  const auto before = weft::reference::stored(first);
+  laid(first, *parse_format("uqq"));
+  auto values = Buffer::allocate(bytes, Memory(), "T");
+  REQUIRE(values);
+  const Tensor others = *same_pattern(first, *values, Scalar::f64);
+  laid(others, *parse_format("uqq"));
+  CHECK(weft::reference::stored(first) == before);
+  ::munmap(page, bytes);
 }
 
 TEST_CASE("layouts: diagonals of the host keep the pattern of their plain copy, zeros included, when values change") {
