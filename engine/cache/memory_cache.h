@@ -29,7 +29,7 @@ struct MemoryCacheLimits {
 
 /// Key to value, bounded; values are copied out, so Value should be a cheap handle, and a copy keeps what it
 /// stands for after the cache has let it go. Thread safe. A hit takes a shared lock only. A failure is given to
-/// every call that waited for it and is not remembered, an exception too. Beyond a limit the least recently used eighth of the finished
+/// every call that waited for it and is not remembered, an exception too; a cancellation to the call that was cancelled alone. Beyond a limit the least recently used eighth of the finished
 /// entries goes at once, and more where that is too heavy: a linear pass, but one per an eighth of the capacity. The
 /// newest entry, and those being computed, stay.
 template <class Value>
@@ -47,9 +47,18 @@ class MemoryCache {
   /// for it. `compute` must not ask this cache for the same key.
   template <class Compute>
   Expected<Value> get(std::string_view key, Compute&& compute) {
-    if (const std::shared_ptr<Entry> known = find(key)) return known->outcome.get();
-    auto mine = std::make_shared<Entry>();
-    if (const std::shared_ptr<Entry> theirs = insert(key, mine)) return theirs->outcome.get();
+    // Where the call that computed was cancelled, the next one that waited computes: it was not meant.
+    const auto is_told = [](const Expected<Value>& value) { return value || value.error().kind != ErrorKind::cancelled; };
+    std::shared_ptr<Entry> mine;
+    for (;;) {
+      std::shared_ptr<Entry> theirs = find(key);
+      if (!theirs) {
+        mine = std::make_shared<Entry>();
+        theirs = insert(key, mine);
+        if (!theirs) break;
+      }
+      if (Expected<Value> value = theirs->outcome.get(); is_told(value)) return value;
+    }
     try {
       Expected<Value> value = std::forward<Compute>(compute)();
       // Forgotten before it is published: a call after a failure was seen computes anew.

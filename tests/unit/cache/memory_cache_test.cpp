@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <future>
 #include <latch>
 #include <memory>
 #include <string>
@@ -96,6 +97,29 @@ TEST_CASE("memory cache: a failure reaches everybody who waited and is not remem
   CHECK(cache.size() == 0);
   CHECK(cache.get("key", []() -> Expected<int> { return 7; }).value() == 7);
   CHECK(cache.get("key", []() -> Expected<int> { return 8; }).value() == 7);
+}
+
+TEST_CASE("memory cache: a cancellation reaches the call that was cancelled alone, the others compute") {
+  MemoryCache<int> cache;
+  std::promise<void> begun, release;
+  std::atomic<int> right{0};
+  std::jthread cancelled([&] {
+    const auto value = cache.get("key", [&]() -> Expected<int> {
+      begun.set_value();
+      release.get_future().wait();
+      return weft::fail(weft::ErrorKind::cancelled, "interrupted");
+    });
+    CHECK_FALSE(value);
+  });
+  begun.get_future().wait();
+  {
+    std::vector<std::jthread> others;
+    for (int thread = 0; thread < 4; ++thread)
+      others.emplace_back([&] { right += cache.get("key", []() -> Expected<int> { return 7; }) == Expected<int>(7) ? 1 : 0; });
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    release.set_value();
+  }
+  CHECK(right == 4);
 }
 
 TEST_CASE("memory cache: an exception passes through and leaves nothing behind") {
