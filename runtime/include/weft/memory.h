@@ -92,8 +92,8 @@ class Cancellation {
   std::shared_ptr<std::atomic<bool>> flag_;
 };
 
-/// Each call of weft calls it from one thread at a time, at most some ten times a second, and several that run at once each for
-/// themselves: what is being done and the fraction done.
+/// Each call of weft calls it from one thread at a time, at most some ten times a second, and several that run at once
+/// each for themselves: what is being done and the fraction done.
 using Progress = std::function<void(std::string_view what, double fraction)>;
 
 /// Worker threads. Cheap to copy; copies share the workers, which start at first use. The calling thread takes part.
