@@ -138,6 +138,7 @@ Expected<Tensor> slices_of_rows(const Tensor& rows, const SlicedRows& slices, co
           To* const made_values = values->as<To>().data();
           for_slices([&](std::uint64_t slice, std::uint64_t first, std::uint64_t end) {
             const std::uint64_t length = begin_of[slice + 1] - begin_of[slice];
+            if (length == 0) return;
             const std::uint64_t base = begin_of[slice] * lanes;
             for (std::uint64_t row = first; row < end; ++row) {
               const std::uint64_t from = pos[row], entries = pos[row + 1] - from, place = base + row - first;
