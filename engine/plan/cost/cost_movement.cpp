@@ -75,9 +75,11 @@ Movement CostModel::movement(std::size_t number, const StatementLoop& loop, Outs
   if (!leaves(number, range)) return moved;
   // Read, added to, written back; beyond the first cache the line that it replaces is written to the cache behind.
   const bool sparse = result_ != nullptr && number + 1 == statements_.size();
+  // What is written out adds to registers where a sum is around it, as vectors do.
+  const bool sums_around = (statement.indices & bound & ~statement.target->indices()) != 0;
   Movement written = statement.keyed != 0 ? Movement{}
                            : sparse ? write_sparse(number, bound, index, outside.gathers)
-                           : (vector || loop.written_out) && loop.row_stays ? Movement{}
+                           : (vector || (loop.written_out && sums_around)) && loop.row_stays ? Movement{}
                            : loop.written.bytes == 0  ? Movement{}
                                                       : visited(loop.written, *statement.target);
   if (written.bytes == 0) return moved;
