@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "engine/plan/estimate/quantise.h"
+#include "runtime/charge.h"
 #include "runtime/indices.h"
 #include "runtime/sort_keys.h"
 
@@ -65,6 +66,7 @@ class ByCoordinate {
     return std::span(entries_).subspan(begin_[coordinate], begin_[coordinate + 1] - begin_[coordinate]);
   }
 
+  static std::uint64_t bytes(std::uint64_t count, std::uint64_t extent) { return (count + extent + 2) * sizeof(std::uint32_t); }
   /// Where it takes no more memory than some columns of the entries.
   static bool is_small(std::uint64_t count, std::uint64_t extent) {
     constexpr std::uint64_t few = 1 << 16;
@@ -204,7 +206,11 @@ struct JoinCounter::State {
   // By what tensors share that have one pattern: A(i,k) * A(k,j) of three names for one A lists its entries once.
   using Pattern = const std::vector<LevelArrays>*;
   std::map<Pattern, Coordinates> entries;
-  std::map<std::pair<Pattern, std::size_t>, std::optional<ByCoordinate>> listed;  // per mode
+  struct Listed {
+    Charge charge;
+    ByCoordinate lists;
+  };
+  std::map<std::pair<Pattern, std::size_t>, std::optional<Listed>> listed;  // per mode
   std::map<std::pair<Pattern, std::size_t>, unsigned> asked;
   JoinBudget effort;
   Resources resources;
@@ -239,9 +245,13 @@ struct JoinCounter::State {
     const std::uint64_t extent = all.extents[mode];
     if (!ByCoordinate::is_small(all.count, extent)) return nullptr;
     const std::pair place(Pattern(&operands.at(tensor)->levels()), mode);
-    std::optional<ByCoordinate>& made = listed[place];
-    if (!made && ++asked[place] > 1) made.emplace(Indices(all.crd[mode], coordinate_bits(extent)), all.count, extent);
-    return made ? &*made : nullptr;
+    std::optional<Listed>& made = listed[place];
+    if (!made && ++asked[place] > 1) {
+      auto charge = resources.memory.charge(ByCoordinate::bytes(all.count, extent), "lists of entries");
+      if (!charge) return nullptr;  // where there is no room, all entries are looked at
+      made.emplace(Listed{std::move(*charge), ByCoordinate(Indices(all.crd[mode], coordinate_bits(extent)), all.count, extent)});
+    }
+    return made ? &made->lists : nullptr;
   }
 
   // Lists that together hold all entries of a member that pass the filters, and few others; nothing where that is most of them.
