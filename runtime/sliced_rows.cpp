@@ -48,7 +48,7 @@ struct StoredSlices {
         crd(tensor.levels()[3].crd.as<const S>()),
         values(tensor.values().as<const T>()) {}
 
-  /// Calls f(row, column, value) for what is not left out, row by row, in the order of the columns.
+  /// Calls f(row, column, value) for every place that is not left out, row by row, in the order of the columns.
   template <class F>
   void for_kept(const Threads& threads, Zeros zeros, F&& f) const {
     const std::uint64_t lanes = std::min(slices.height, rows);

@@ -421,7 +421,7 @@ class Generator {
   std::map<const loop::For*, AdjacentSums*> adjacent_sums_;  ///< by adjacent loop: those around the loop over its fibers
   std::map<const loop::For*, Batch*> batches_;  ///< nests of loops whose products are put aside
   std::map<const loop::For*, std::vector<const loop::For*>> flat_;  ///< loops marked @flat with those inside that they walk
-  std::vector<Scope>* rows_at_product_ = nullptr;  ///< of a lane_loop under way: what is known of each row where it multiplies
+  std::vector<Scope>* rows_at_product_ = nullptr;  ///< of a lane_loop under way: the scope of each row where it multiplies
   std::map<const loop::For*, Slot> counters_;  ///< by loop, if asked for
   std::vector<const loop::For*> numbered_;     ///< in the order of the text
   llvm::Value* begin_ = nullptr;

@@ -57,7 +57,7 @@ class Buffer {
 
   /// Whether the bytes are the host's: nothing of weft keeps them alive.
   bool borrowed() const { return bytes_ > 0 && !owner_; }
-  /// Whether this alone keeps the bytes alive, so that nobody else sees what is written to them.
+  /// Whether this alone keeps the bytes alive: no other tensor shows what is written to them.
   bool only_here() const { return owner_ && owner_.use_count() == 1; }
 
   std::uint64_t size_bytes() const { return bytes_; }
