@@ -36,8 +36,8 @@ def exact(number):
     """The number, or an error for what f8 may not have: an integer, digits of a long double; a time is none."""
     if isinstance(number, np.timedelta64):
         raise TypeError(f"{number!r} is a time, and no number")
-    if isinstance(number, np.longdouble) and not isinstance(number, np.float64):
-        raise TypeError("a number of type longdouble may lose digits; write float(number)")
+    if isinstance(number, np.longdouble) and number == number and float(number) != number:
+        raise TypeError(f"{number!r} would lose digits; write float(number)")
     if isinstance(number, numbers.Integral) and abs(number) > _EXACT:
         raise InputError("an integer beyond 2**53 would lose digits; write float(number)")
     return number
