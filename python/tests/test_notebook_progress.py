@@ -20,7 +20,7 @@ from weft import progress
 # Calls that would take long, and are ended after two seconds.
 LONG = '''
 import threading, numpy as np, weft
-operands = {"A": np.ones((1800, 1800)), "B": np.ones((1800, 1800)), "C": np.ones((1800, 300))}
+operands = {"A": np.ones((850, 850)), "B": np.ones((850, 850)), "C": np.ones((850, 300))}
 def long():
     timer = threading.Timer(2.0, weft.cancel)
     timer.start()
