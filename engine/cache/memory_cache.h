@@ -29,9 +29,9 @@ struct MemoryCacheLimits {
 
 /// Key to value, bounded; values are copied out, so Value should be a cheap handle, and a copy keeps what it
 /// stands for after the cache has let it go. Thread safe. A hit takes a shared lock only. A failure is given to
-/// every call that waited for it and is not remembered, an exception too; a cancellation to the call that was cancelled alone. Beyond a limit the least recently used eighth of the finished
-/// entries goes at once, and more where that is too heavy: a linear pass, but one per an eighth of the capacity. The
-/// newest entry, and those being computed, stay.
+/// every call that waited for it and is not remembered, an exception too; a cancellation to the call that was cancelled alone. Beyond a
+/// limit the least recently used eighth of the finished entries goes at once, and more where that is too heavy: a linear
+/// pass, but one per an eighth of the capacity. The newest entry, and those being computed, stay.
 template <class Value>
 class MemoryCache {
  public:

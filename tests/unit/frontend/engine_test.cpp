@@ -401,7 +401,9 @@ TEST_CASE("engine: an operand that comes in another layout than the one that is 
 }
 
 TEST_CASE("the token of a compilation ends no later run that compiles for other extents") {
-  const auto blocks = [](const std::string& text) { return *convert(test::operand(text, "ds"), *parse_format("bcsr(4,4)"), Resources(), "M"); };
+  const auto blocks = [](const std::string& text) {
+    return *convert(test::operand(text, "ds"), *parse_format("bcsr(4,4)"), Resources(), "M");
+  };
   const Tensors operands = {{"M", blocks("sparse(40x40,nnz=200,seed=1)")}, {"x", test::operand("ones(40)")}};
   const Engine engine = test::engine_with();
   const Cancellation mine;
