@@ -165,7 +165,7 @@ class Prover {
   }
 
   Expected<void> solve(std::vector<Asked> asked, double begun) {
-    Expected<Solver> solver = Solver::create(Tracking::none, problem_.options.cancelled_by);
+    Expected<Solver> solver = Solver::create(Tracking::none, problem_.options.cancelled_by, bytes_of_solver(problem_.options));
     if (!solver) return std::unexpected(solver.error());
     SolverReport& report = proof_.report;
     report.asked = true;

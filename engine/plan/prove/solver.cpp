@@ -38,7 +38,7 @@ constexpr std::size_t most_pairwise = 7;  // literals: beyond, one cardinality c
   X(solver_get_statistics) X(stats_inc_ref) X(stats_dec_ref) X(stats_size) X(stats_get_key) X(stats_is_uint)           \
   X(stats_get_uint_value) X(stats_get_double_value) X(mk_params) X(params_inc_ref) X(params_dec_ref)                   \
   X(params_set_uint) X(model_inc_ref) X(model_dec_ref) X(model_get_const_interp) X(get_app_decl) X(to_app)             \
-  X(get_bool_value) X(interrupt) X(ast_vector_inc_ref) X(ast_vector_dec_ref) X(ast_vector_size) X(ast_vector_get)
+  X(get_bool_value) X(get_estimated_alloc_size) X(interrupt) X(ast_vector_inc_ref) X(ast_vector_dec_ref) X(ast_vector_size) X(ast_vector_get)
 
 // The functions of libz3 that are used, found in the library when it is first needed.
 struct Library {
@@ -113,7 +113,8 @@ class Interruption {
 
 // Terms live as long as the context, which keeps no counts of them.
 struct Solver::State {
-  State(Tracking wanted, std::vector<Cancellation> tokens) : tracking(wanted), cancelled_by(std::move(tokens)) {
+  State(Tracking wanted, std::vector<Cancellation> tokens, std::uint64_t bytes)
+      : tracking(wanted), cancelled_by(std::move(tokens)), question_limit(bytes) {
     Z3_config config = z3.mk_config();
     context = z3.mk_context(config);
     z3.del_config(config);
@@ -121,6 +122,7 @@ struct Solver::State {
     solver = z3.mk_solver_for_logic(context, z3.mk_string_symbol(context, "QF_FD"));
     z3.solver_inc_ref(context, solver);
     boolean_sort = z3.mk_bool_sort(context);
+    bytes_before = z3.get_estimated_alloc_size();
   }
   State(const State&) = delete;
   State& operator=(const State&) = delete;
@@ -197,6 +199,12 @@ struct Solver::State {
     const auto most = static_cast<unsigned>(std::min<std::uint64_t>(effort, std::numeric_limits<unsigned>::max()));
     z3.params_set_uint(context, params, z3.mk_string_symbol(context, "rlimit"), most);
     z3.params_set_uint(context, params, z3.mk_string_symbol(context, "random_seed"), 0);
+    // Z3 counts all that it has in the process, in whole MB.
+    constexpr std::uint64_t mega = 1 << 20;
+    if (question_limit < std::numeric_limits<std::uint64_t>::max() - bytes_before - mega) {
+      const auto megabytes = static_cast<unsigned>(std::min<std::uint64_t>((bytes_before + question_limit + mega - 1) / mega, 1 << 30));
+      z3.params_set_uint(context, params, z3.mk_string_symbol(context, "max_memory"), megabytes);
+    }
     z3.solver_set_params(context, solver, params);
     z3.params_dec_ref(context, params);
   }
@@ -250,6 +258,8 @@ struct Solver::State {
   const Library& z3 = library();
   Tracking tracking;
   std::vector<Cancellation> cancelled_by;
+  std::uint64_t question_limit;  // beyond what Z3 had when the solver was made
+  std::uint64_t bytes_before = 0;
   Z3_context context = nullptr;
   Z3_solver solver = nullptr;
   Z3_sort boolean_sort = nullptr;
@@ -267,13 +277,13 @@ struct Solver::State {
   std::optional<Interruption> interruption;
 };
 
-Expected<Solver> Solver::create(Tracking tracking, std::vector<Cancellation> cancelled_by) {
+Expected<Solver> Solver::create(Tracking tracking, std::vector<Cancellation> cancelled_by, std::uint64_t question_limit) {
   const auto headroom = Headroom::take(opening_bytes, "opening Z3");
   if (!headroom) return std::unexpected(headroom.error());
   if (!library().missing.empty()) {
     return unsupported(fmt::format("proofs need the library Z3: {}; install libz3-4", library().missing));
   }
-  return Solver(std::make_unique<State>(tracking, std::move(cancelled_by)));
+  return Solver(std::make_unique<State>(tracking, std::move(cancelled_by), question_limit));
 }
 
 Solver::Solver(std::unique_ptr<State> state) : state_(std::move(state)) {}

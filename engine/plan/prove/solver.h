@@ -50,8 +50,10 @@ enum class Tracking : std::uint8_t { families, none };
 class Solver {
  public:
   /// Unsupported error where libz3 cannot be loaded, resource error where it cannot have the memory. A check is unknown
-  /// within some milliseconds after any of `cancelled_by` is set, and so is every later one.
-  static Expected<Solver> create(Tracking tracking = Tracking::families, std::vector<Cancellation> cancelled_by = {});
+  /// within some milliseconds after any of `cancelled_by` is set, and so is every later one. A check that would have Z3 keep more
+  /// than `question_limit` (rounded up to MB) beyond an empty solver is unknown; other solvers of the process count, too.
+  static Expected<Solver> create(Tracking tracking = Tracking::families, std::vector<Cancellation> cancelled_by = {},
+                                 std::uint64_t question_limit = ~std::uint64_t{0});
   Solver(Solver&&) noexcept;
   Solver& operator=(Solver&&) noexcept;
   ~Solver();

@@ -27,20 +27,28 @@ inline constexpr ProofBudget budget_of_several{2'000'000, 400'000};
 
 inline bool proves(const PlanOptions& options) { return options.prove && !(options.budget && options.budget->spent()); }
 
-/// The loops that a search for a proof may price, of `most`: its tables take up to 600 bytes a loop (six sparse operands),
+/// The loops that a search for a proof may price, of `most`: what it keeps takes up to 700 bytes a loop (six operands, one of order 5),
 /// and Z3 has some 30 MB beside it.
 inline double work_of_proof(const PlanOptions& options, double most) {
   if (!options.prove) return most;
-  constexpr double bytes_per_loop = 600;
+  constexpr double bytes_per_loop = 1000;
   constexpr double least = 10'000;
   const double left = options.budget ? static_cast<double>(options.budget->work) : most;
   return std::min(most, std::max(least, std::min(left, static_cast<double>(options.planning_memory) / bytes_per_loop)));
 }
 
-/// What a search for a proof may remember. Tables that double are copied, so they may need half as much again for a moment.
+/// What a search for a proof may remember: a third of what there is. Tables that double are copied, so they may need half as much
+/// again for a moment.
 inline std::size_t bytes_of_proof(const PlanOptions& options) {
-  constexpr std::uint64_t least = 12'000'000;
-  return std::max(least, options.planning_memory);
+  constexpr std::uint64_t least = 6'000'000;
+  return std::max(least, options.planning_memory / 3);
+}
+
+/// What the solver may keep for one question beyond what an empty one takes (Z3: 38 MB, with its code): another third.
+inline std::uint64_t bytes_of_solver(const PlanOptions& options) {
+  if (!options.prove) return ~std::uint64_t{0};  // short questions
+  constexpr std::uint64_t least = 4'000'000;
+  return std::max(least, options.planning_memory / 3);
 }
 
 /// From so many loops on every order in which an intermediate of three modes may be stored is looked at: a tree with one has

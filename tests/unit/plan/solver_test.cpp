@@ -329,26 +329,45 @@ TEST_CASE("the same problem has the same answer, effort and model, whatever ran 
   }
 }
 
-TEST_CASE("a question to Z3 ends soon after a token is set, and no other is asked then") {
-  // 13 pigeons in 12 holes: no resolution proof is short, so that Z3 would take minutes.
+// 13 pigeons in 12 holes: no resolution proof is short, so that Z3 would take minutes.
+void add_long_question(Solver& solver) {
   constexpr int pigeons = 13, holes = 12;
-  const Cancellation token;
-  auto solver = Solver::create(Tracking::none, {Cancellation(), token});
-  REQUIRE(solver.has_value());
-  const Family family = solver->family("pigeons");
+  const Family family = solver.family("pigeons");
   std::array<std::array<Literal, holes>, pigeons> sits;
   for (auto& pigeon : sits) {
-    for (Literal& hole : pigeon) hole = solver->boolean();
-    solver->clause(pigeon, family);
+    for (Literal& hole : pigeon) hole = solver.boolean();
+    solver.clause(pigeon, family);
   }
   for (std::size_t hole = 0; hole < holes; ++hole) {
     for (std::size_t one = 0; one < pigeons; ++one) {
       for (std::size_t other = 0; other < one; ++other) {
         const Literal not_both[] = {!sits[one][hole], !sits[other][hole]};
-        solver->clause(not_both, family);
+        solver.clause(not_both, family);
       }
     }
   }
+}
+
+TEST_CASE("a question to Z3 ends where it would keep more than it may, and others are answered afterwards") {
+  constexpr std::uint64_t mega = 1 << 20;
+  auto solver = Solver::create(Tracking::none, {}, mega);
+  REQUIRE(solver.has_value());
+  add_long_question(*solver);
+  CHECK(solver->check(4'000'000'000) == Satisfiable::unknown);
+  CHECK(solver->effort_spent() < 400'000'000);
+  CHECK(solver->had_memory().has_value());  // the process had it
+  auto other = Solver::create(Tracking::none, {}, mega);
+  REQUIRE(other.has_value());
+  const Literal one[] = {other->boolean()};
+  other->clause(one, other->family("one"));
+  CHECK(other->check(1'000'000) == Satisfiable::yes);
+}
+
+TEST_CASE("a question to Z3 ends soon after a token is set, and no other is asked then") {
+  const Cancellation token;
+  auto solver = Solver::create(Tracking::none, {Cancellation(), token});
+  REQUIRE(solver.has_value());
+  add_long_question(*solver);
   std::jthread later([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     token.cancel();
