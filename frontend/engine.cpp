@@ -74,7 +74,6 @@ Engine::Kernels::Kernels(const EngineOptions& options)
     : idle(std::make_shared<IdleWorkspaces>(std::min(options.resources.memory.limit(), machine_memory()) / 8)),
       known(std::make_shared<KnownKernels>(options.kernels_in_memory)) {
   enlist(options.resources.memory, known);
-  enlist(options.resources.memory, idle);
 }
 
 Kernel Engine::Kernels::found_again(const Kernel& kernel) {
@@ -171,7 +170,7 @@ Expected<Kernel> Engine::Kernels::made(const Pipeline& pipeline, Expected<Prepar
   if (engine.trace) command = command_line(code.network(), prepared->facts, code.plan().schedule, engine);
   auto workspaces = Workspaces::of(code, engine, std::set(options.changing.begin(), options.changing.end()),
                                    std::set(options.changing_patterns.begin(), options.changing_patterns.end()), idle, layouts);
-  idle->enlist(workspaces);
+  idle->enlist(workspaces, engine.resources.memory);
   auto request = std::make_shared<SavedRequest>(SavedRequest{prepared->report.expression, options, {}, prepared->levels});
   for (const OperandFacts& operand : prepared->facts)
     request->operands[prepared->network.tensors[operand.tensor].name] = figures_of(operand.statistics);

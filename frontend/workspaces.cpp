@@ -63,9 +63,9 @@ Expected<void> RunOperands::verify(const Resources& resources) const {
   return {};
 }
 
-void IdleWorkspaces::enlist(const std::shared_ptr<Workspaces>& one) {
+void IdleWorkspaces::enlist(const std::shared_ptr<Workspaces>& one, const Memory& memory) {
   list_.enlist(one);
-  touch();
+  weft::enlist(memory, one);
 }
 
 void IdleWorkspaces::make_room_for(std::uint64_t bytes) noexcept {

@@ -37,13 +37,12 @@ struct alignas(spread_bytes) RunOperands {
 
 class Workspaces;
 
-/// Workspaces that wait for a run, of all kernels of an engine: all of them go when memory runs short.
-class IdleWorkspaces : public Kept {
+/// Workspaces that wait for a run, of all kernels of an engine. The account of its memory knows each kernel's by themselves, so that
+/// those that nobody runs make room for those that others run.
+class IdleWorkspaces {
  public:
   explicit IdleWorkspaces(std::uint64_t most) : most_(most) {}
-  void enlist(const std::shared_ptr<Workspaces>& one);
-  void give_back() noexcept override { list_.give_back(); }
-  std::uint64_t last_used() const noexcept override { return std::max(Kept::last_used(), list_.last_used()); }
+  void enlist(const std::shared_ptr<Workspaces>& one, const Memory& memory);
   /// One that has waited before, and is of so many bytes now, has other bytes than then. Nothing is written where it has not.
   void resize(std::uint64_t before, std::uint64_t bytes) noexcept {
     if (before != bytes) bytes_.fetch_add(bytes - before, std::memory_order_relaxed);

@@ -19,16 +19,18 @@ void Kept::touch() noexcept {
   last_used_.store(recent.at, std::memory_order_relaxed);
 }
 
-std::uint64_t KeptList::last_used() const noexcept {
-  std::uint64_t last = 0;
-  for_each([&](const Kept& one) { last = std::max(last, one.last_used()); });
-  return last;
-}
-
 void KeptList::enlist(std::weak_ptr<Kept> one) {
   const std::lock_guard lock(mutex_);
   if (all_.size() >= pruned_at_) prune();
   all_.push_back(std::move(one));
+}
+
+void KeptList::enlist_once(const std::shared_ptr<Kept>& one) {
+  const std::lock_guard lock(mutex_);
+  const auto same = [&](const std::weak_ptr<Kept>& other) { return !other.owner_before(one) && !one.owner_before(other); };
+  if (std::ranges::any_of(all_, same)) return;
+  if (all_.size() >= pruned_at_) prune();
+  all_.push_back(one);
 }
 
 void KeptList::prune() noexcept {

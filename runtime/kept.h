@@ -21,7 +21,7 @@ class Kept {
   /// It is used now. A thread that uses the same again and again tells so now and then only: the order is exact for what
   /// one thread uses, and roughly that of the calls of several.
   void touch() noexcept;
-  virtual std::uint64_t last_used() const noexcept { return last_used_.load(std::memory_order_relaxed); }
+  std::uint64_t last_used() const noexcept { return last_used_.load(std::memory_order_relaxed); }
   static std::uint64_t now() noexcept { return clock().load(std::memory_order_relaxed); }
 
  private:
@@ -36,10 +36,10 @@ class Kept {
 class KeptList {
  public:
   void enlist(std::weak_ptr<Kept> one);
+  /// The same, where it may be on the list already.
+  void enlist_once(const std::shared_ptr<Kept>& one);
   /// Gives back everything.
   void give_back() noexcept;
-  /// When one of them was used last; 0: none yet.
-  std::uint64_t last_used() const noexcept;
   /// Calls `visit(one)` for all that live.
   template <class Visit>
   void for_each(Visit&& visit) const {
@@ -72,6 +72,9 @@ class KeptList {
 
 /// Makes it known to the account.
 void enlist(const Memory& memory, const std::shared_ptr<Kept>& one);
+/// The same, where the account may know it already.
+void enlist_once(const Memory& memory, const std::shared_ptr<Kept>& one);
+bool same_account(const Memory& one, const Memory& other) noexcept;
 /// Gives back all that the account knows.
 void give_back_kept(const Memory& memory) noexcept;
 

@@ -30,6 +30,13 @@ void enlist(const Memory& memory, const std::shared_ptr<Kept>& one) {
   if (memory.account_) memory.account_->kept.enlist(one);
 }
 
+void enlist_once(const Memory& memory, const std::shared_ptr<Kept>& one) {
+  one->touch();
+  if (memory.account_) memory.account_->kept.enlist_once(one);
+}
+
+bool same_account(const Memory& one, const Memory& other) noexcept { return one.account_ == other.account_; }
+
 void give_back_kept(const Memory& memory) noexcept {
   if (memory.account_) memory.account_->kept.give_back();
 }

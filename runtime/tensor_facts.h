@@ -57,19 +57,29 @@ class ValuesLayout : public Kept {
 template <class Layout>
 class KnownLayouts {
  public:
-  /// The one of that format, made known to the account if it is new.
+  /// The one of that format, made known to the account: each who uses it may have to do without, and may have made what it holds.
   std::shared_ptr<Layout> of(const Format& format, const Memory& memory) {
     const std::lock_guard lock(mutex_);
-    for (const std::shared_ptr<Layout>& known : all_)
-      if (known->format == format) return known;
-    all_.push_back(std::make_shared<Layout>(format));
-    enlist(memory, all_.back());
-    return all_.back();
+    for (One& known : all_) {
+      if (known.layout->format != format) continue;
+      if (!same_account(known.memory, memory)) {
+        enlist_once(memory, known.layout);
+        known.memory = memory;
+      }
+      return known.layout;
+    }
+    all_.push_back({std::make_shared<Layout>(format), memory});
+    enlist(memory, all_.back().layout);
+    return all_.back().layout;
   }
 
  private:
+  struct One {
+    std::shared_ptr<Layout> layout;
+    Memory memory;  ///< of who asked last
+  };
   std::mutex mutex_;
-  std::vector<std::shared_ptr<Layout>> all_;
+  std::vector<One> all_;
 };
 
 struct ComputedPattern;

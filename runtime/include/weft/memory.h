@@ -34,6 +34,8 @@ class Memory {
  private:
   friend class Charge;
   friend void enlist(const Memory& memory, const std::shared_ptr<Kept>& one);
+  friend void enlist_once(const Memory& memory, const std::shared_ptr<Kept>& one);
+  friend bool same_account(const Memory& one, const Memory& other) noexcept;
   friend void give_back_kept(const Memory& memory) noexcept;
   struct Account;
   std::shared_ptr<Account> account_;

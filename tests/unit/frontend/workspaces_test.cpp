@@ -306,6 +306,29 @@ TEST_CASE("workspaces: prepare does what the first run would do, and what it can
   CHECK(ran(kernel, bindings) == fresh(text, operands));
 }
 
+TEST_CASE("workspaces: those that wait make room while another thread runs a kernel of the engine") {
+  constexpr std::uint64_t limit = 64 << 20;
+  const Memory memory(limit);
+  const Engine engine = engine_with(1, memory);
+  const Tensors large = {{"A", operand("sparse(300x300,nnz=4000,seed=1)")}, {"B", operand("uniform(300x1000)")}};
+  const Tensors small = {{"v", operand("ones(10)")}};
+  const Kernel waits = compiled(engine, "C(i,k) = A(i,j) * B(j,k)", large);
+  const Kernel runs = compiled(engine, "s = v(i)", small);
+  const Bindings over_large = bound(large), over_small = bound(small);
+  std::atomic<bool> enough{false};
+  std::thread other([&] {
+    while (!enough) (void)runs.run(over_small);
+  });
+  unsigned refused = 0;
+  for (int n = 0; n < 200; ++n) {
+    (void)ran(waits, over_large);
+    if (!Buffer::allocate(limit - (1 << 20), memory, "the host's")) ++refused;
+  }
+  enough = true;
+  other.join();
+  CHECK(refused == 0);
+}
+
 TEST_CASE("workspaces: one layout for all kernels over a tensor, and for all values over its pattern") {
   const Engine engine = engine_with();
   const Tensor T = operand("sparse(40x50x60,nnz=3000,seed=1)");

@@ -305,6 +305,22 @@ TEST_CASE("layouts: given back before a charge is refused, the least recently us
   CHECK(stored(again.tensor) == by_columns);
 }
 
+TEST_CASE("layouts: of two accounts each has back what it paid for, whoever knew the layout first") {
+  const Memory first(1 << 20), second(1 << 20);
+  const Resources of_first{first, Threads(1), {}, {}}, of_second{second, Threads(1), {}, {}};
+  Random random(3);
+  const auto tensor = build(coordinates(random.list(2, 4000)), *parse_format("ss"), resources(), "T");
+  REQUIRE(tensor);
+  const Format by_columns = *parse_format("ss:1,0");
+  (void)laid(*tensor, by_columns, false, of_first);
+  REQUIRE(Buffer::allocate(1 << 20, first, "the host's"));  // gives the layout back
+  CHECK(laid(*tensor, by_columns, false, of_second).origin == LayoutOrigin::made);
+  REQUIRE(second.used() > 0);
+  CHECK(laid(*tensor, by_columns, false, of_first).origin == LayoutOrigin::known);
+  CHECK(Buffer::allocate(1 << 20, second, "the host's"));
+  CHECK(second.used() == 0);
+}
+
 TEST_CASE("layouts: threads that ask for the same wait for one, and what one reads is not written to") {
   Random random(5);
   const auto tensor = build(coordinates(random.list(3, 3000)), *parse_format("sss"), resources(), "T");
