@@ -26,7 +26,8 @@ set_target_properties(weft_library PROPERTIES OUTPUT_NAME weft EXPORT_NAME weft 
 set_target_properties(weft_library PROPERTIES INSTALL_RPATH "$ORIGIN" BUILD_WITH_INSTALL_RPATH ON)
 target_link_libraries(weft_library PRIVATE ${libraries})
 target_link_options(weft_library PRIVATE -Wl,--version-script=${CMAKE_CURRENT_LIST_DIR}/libweft.map
-  -Wl,--exclude-libs,ALL -Wl,--gc-sections -Wl,-Bsymbolic-functions -Wl,-z,defs)
+  -Wl,--exclude-libs,ALL -Wl,--gc-sections -Wl,-Bsymbolic-functions -Wl,-z,defs
+  -Wl,--wrap=__cxa_atexit)  # runtime/process_end.h
 # 85,000 addresses of LLVM's tables as bits instead of 24 bytes each (glibc 2.36): 2 MB less, and no slower to start.
 include(CheckLinkerFlag)
 check_linker_flag(CXX -Wl,-z,pack-relative-relocs WEFT_PACKS_RELOCATIONS)

@@ -36,10 +36,11 @@ Expected<Plan> PlanStore::remembered_or_made(const Network& network, const std::
   const std::string key = plan_key(network, operands, options);
   bool mine = false;
   const auto get = [&] {
-    return memory_.get(key, [&] {
+    const auto make = [&] {
       mine = true;
       return from_disk_or_made(key, network, operands, options);
-    });
+    };
+    return memory_.get(key, make, [&] { return is_cancelled(options); });
   };
   auto known = get();
   // Another who waits for the same plan may have cancelled what made it.

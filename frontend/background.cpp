@@ -4,16 +4,71 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <list>
 #include <mutex>
 #include <new>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "runtime/process_end.h"
 #include "runtime/thread.h"
 
 namespace weft {
+namespace {
+
+// What background threads of all engines are doing, for the end of the process: what they compile with is destroyed soon after exit() is
+// called, before engines that are global or never destroyed wait for them.
+class Doing {
+ public:
+  Doing() {
+    static const bool told_of_exit = at_process_end(wait_at_exit);
+    (void)told_of_exit;
+    count(1);
+    ++of_this_thread;
+  }
+  ~Doing() {
+    --of_this_thread;
+    count(-1);
+  }
+  Doing(const Doing&) = delete;
+  Doing& operator=(const Doing&) = delete;
+
+  static bool at_exit() { return ending.load(std::memory_order_acquire); }
+
+ private:
+  // Longer than any compilation that was seen; a thread that never comes back must not keep the process.
+  static constexpr std::chrono::seconds patience{10};
+
+  static std::uint64_t of_this_process() { return static_cast<std::uint64_t>(::getpid()) << 32; }
+  // In the child of a fork nothing is being done: the upper half says whose count it is.
+  static void count(int step) {
+    const std::uint64_t own = of_this_process();
+    for (std::uint64_t known = doing.load();;) {
+      const std::uint64_t before = known >> 32 == own >> 32 ? known : own;
+      if (doing.compare_exchange_weak(known, before + static_cast<std::uint64_t>(static_cast<std::int64_t>(step)))) return;
+    }
+  }
+  static void wait_at_exit() {
+    ending.store(true, std::memory_order_release);
+    const auto until = std::chrono::steady_clock::now() + patience;
+    const std::uint64_t own = of_this_process() | of_this_thread;
+    const auto others = [&] {
+      const std::uint64_t known = doing.load();
+      return known >> 32 == own >> 32 && known > own;
+    };
+    while (others() && std::chrono::steady_clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+
+  static constinit inline std::atomic<std::uint64_t> doing{0};
+  static constinit inline std::atomic<bool> ending{false};
+  static constinit inline thread_local unsigned of_this_thread = 0;  // exit() may be called from what is done
+};
+
+}  // namespace
 
 struct Background::State : std::enable_shared_from_this<State> {
   unsigned most_threads = 1;
@@ -60,8 +115,11 @@ struct Background::State : std::enable_shared_from_this<State> {
       Work work = std::move(waiting.front());
       waiting.pop_front();
       lock.unlock();
-      work(false);
-      work = nullptr;  // what it holds may end this background, which takes the lock
+      {
+        const Doing doing;
+        work(Doing::at_exit());
+        work = nullptr;  // what it holds may end this background, which takes the lock
+      }
       lock.lock();
     }
   }

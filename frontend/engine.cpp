@@ -124,6 +124,7 @@ Expected<Kernel> Engine::Kernels::compile(const Pipeline& pipeline, const Machin
     if (is_verified(tensor)) continue;
     if (auto valid = verify_once(tensor, engine.resources.with(cancellation), name); !valid) return std::unexpected(valid.error());
   }
+  const auto stopped = [&] { return cancellation.cancelled() || engine.resources.cancellation.cancelled(); };
   for (;;) {
     KernelRequest request(text.text(), operands, options, engine.resources);
     std::optional<Kernel> mine;
@@ -141,16 +142,14 @@ Expected<Kernel> Engine::Kernels::compile(const Pipeline& pipeline, const Machin
         return fail(ErrorKind::cancelled, "asked for anew");
       return found_again(*first);
     };
-    auto found = known->get(request, make, apart);
+    auto found = known->get(request, make, apart, stopped);
     if (mine && !found) {
       request = KernelRequest(text.text(), operands, options, engine.resources);
-      (void)known->get(request, make, apart);
+      (void)known->get(request, make, apart, stopped);
     }
     if (mine) return std::move(*mine);
     // Another who asked for the same may have cancelled what both waited for.
-    if (!found && !asked && found.error().kind == ErrorKind::cancelled && !cancellation.cancelled() &&
-        !engine.resources.cancellation.cancelled())
-      continue;
+    if (!found && !asked && found.error().kind == ErrorKind::cancelled && !stopped()) continue;
     if (!found) return found;
     if (!are_finite(found->state_->code.finite_operands(), operands, engine.resources.threads) &&
         KernelRequest(text.text(), operands, options, engine.resources).key() != request.key())

@@ -49,11 +49,11 @@ class KnownKernels : public Kept {
   /// A kernel as those who ask again get it, or what `make` makes, which is told to `first` alone; `missed` is told in which part
   /// the request differs from the last one of this text. `make` returns the kernel for others. `apart`: the same kernel as a
   /// handle of its own, so that threads do not count its references where others do.
-  template <class Make, class Apart>
-  Expected<Kernel> get(const KernelRequest& request, Make&& make, Apart&& apart) {
+  template <class Make, class Apart, class Stopped>
+  Expected<Kernel> get(const KernelRequest& request, Make&& make, Apart&& apart, Stopped&& stopped) {
     const std::uint64_t version = known_.removals();
     if (std::optional<Kernel> near = near_.find(request.key(), version, [&] { known_.use(request.key()); })) return std::move(*near);
-    auto found = known_.get(request.key(), std::forward<Make>(make));
+    auto found = known_.get(request.key(), std::forward<Make>(make), std::forward<Stopped>(stopped));
     if (known_.removals() != version) near_.clear();  // what was forgotten is kept nowhere
     if (found) near_.keep(request.key(), version, [&] { return known_.removals(); }, [&] { return apart(*found); });
     return found;

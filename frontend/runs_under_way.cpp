@@ -10,6 +10,7 @@
 
 #include "runtime/overlap.h"
 #include "runtime/tensor_facts.h"
+#include "runtime/waiting.h"
 
 namespace weft {
 namespace {
@@ -61,15 +62,20 @@ Expected<void> apart(const RunOperands& run, const RunOperands& other) {
 
 }  // namespace
 
-Turns::Turns(const RunOperands& operands) {
-  std::vector<std::mutex*> all;
+Expected<Turns> Turns::of(const RunOperands& operands, const Cancellation& cancellation) {
+  Turns turns;
+  std::vector<std::timed_mutex*> all;
   for (const auto& [name, output] : operands.host.outputs)
     if (ValueFacts* const facts = TensorParts::value_facts(output.memory)) all.push_back(&facts->writing);
   // In one order for all, so that none waits for another that waits for it; memory given twice is refused later.
   std::ranges::sort(all, std::less<>());
   const auto twice = std::ranges::unique(all);
   all.erase(twice.begin(), twice.end());
-  for (std::mutex* const one : all) locks_.emplace_back(*one);
+  for (std::timed_mutex* const one : all) {
+    turns.locks_.push_back(locked_unless(*one, [&] { return cancellation.cancelled(); }));
+    if (!turns.locks_.back().owns_lock()) return fail(ErrorKind::cancelled, "interrupted while another run writes into the same memory");
+  }
+  return turns;
 }
 
 Expected<ScratchLease> ScratchLease::of(std::span<const std::byte> memory) {

@@ -16,11 +16,11 @@ namespace weft {
 /// handle, which stand for the same memory.
 class Turns {
  public:
-  /// Waits.
-  explicit Turns(const RunOperands& operands);
+  /// Waits, to a cancelled error where the token is set before its turn comes.
+  static Expected<Turns> of(const RunOperands& operands, const Cancellation& cancellation);
 
  private:
-  std::vector<std::unique_lock<std::mutex>> locks_;
+  std::vector<std::unique_lock<std::timed_mutex>> locks_;
 };
 
 /// Memory that the host lends, for as long as a run writes to it, by all engines of the process: input error where another run

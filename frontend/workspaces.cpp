@@ -325,7 +325,8 @@ MeasuredRun Workspaces::measured() const {
 }
 
 Expected<Tensors> Workspaces::run(const RunOperands& operands, const Cancellation* cancellation) {
-  const Turns turns(operands);
+  const auto turns = Turns::of(operands, cancellation != nullptr ? *cancellation : resources_.cancellation);
+  if (!turns) return std::unexpected(turns.error());
   const auto watched = WatchedRun::of(operands, checked_);
   if (!watched) return std::unexpected(watched.error());
   const auto scratch = ScratchLease::of(operands.host.scratch);

@@ -10,6 +10,7 @@
 #include "runtime/indices.h"
 #include "runtime/scalar_traits.h"
 #include "runtime/tensor_facts.h"
+#include "runtime/waiting.h"
 
 namespace weft {
 
@@ -33,21 +34,29 @@ void ValuesLayout::give_back() noexcept {
 
 namespace {
 
-/// The only one that makes a layout; what it needs is not given back meanwhile.
+/// The only one that makes a layout; what it needs is not given back meanwhile. A cancelled error where another makes it for longer than
+/// the call lives.
 template <class Layout>
 class Making {
  public:
-  explicit Making(Layout& layout) : lock_(layout.making), layout_(layout) {
-    layout_.busy.store(true, std::memory_order_release);
-    layout_.touch();
+  static Expected<Making> of(Layout& layout, const Resources& resources) {
+    auto lock = locked_unless(layout.making, [&] { return resources.cancellation.cancelled(); });
+    if (!lock.owns_lock()) return fail(ErrorKind::cancelled, "interrupted while another thread makes the same layout");
+    return Making(layout, std::move(lock));
   }
-  ~Making() { layout_.busy.store(false, std::memory_order_release); }
-  Making(const Making&) = delete;
-  Making& operator=(const Making&) = delete;
+  Making(Making&&) noexcept = default;
+  Making& operator=(Making&&) = delete;
+  ~Making() {
+    if (lock_.owns_lock()) layout_->busy.store(false, std::memory_order_release);
+  }
 
  private:
-  std::lock_guard<std::mutex> lock_;
-  Layout& layout_;
+  Making(Layout& layout, std::unique_lock<std::timed_mutex> lock) : lock_(std::move(lock)), layout_(&layout) {
+    layout_->busy.store(true, std::memory_order_release);
+    layout_->touch();
+  }
+  std::unique_lock<std::timed_mutex> lock_;
+  Layout* layout_;
 };
 
 Format with_scalar(Format format, Scalar scalar) {
@@ -174,7 +183,8 @@ Expected<PlacedTensor> in_order(const Tensor& tensor, LayoutOrigin origin, const
   const auto layout = facts == nullptr ? std::make_shared<PatternLayout>(format) : facts->layouts.of(format, resources.memory);
   KnownSources known = known_sources(*layout);
   if (known.sources.size_bytes() == 0 && tensor.positions(tensor.order() - 1) > 0) {
-    const Making making(*layout);
+    const auto making = Making<PatternLayout>::of(*layout, resources);
+    if (!making) return std::unexpected(making.error());
     if (auto made = make_sources_in_order(tensor, *layout, resources, name); !made) return std::unexpected(made.error());
     known = known_sources(*layout);
   }
@@ -189,7 +199,8 @@ Expected<KnownSources> permutation(const Tensor& tensor, PatternLayout& layout, 
   };
   KnownSources known = known_sources(layout);
   if (is_whole(known)) return known;
-  const Making making(layout);
+  const auto making = Making<PatternLayout>::of(layout, resources);
+  if (!making) return std::unexpected(making.error());
   known = known_sources(layout);
   if (is_whole(known)) return known;
   if (auto valid = verify_once(tensor, resources, name); !valid) return std::unexpected(valid.error());
@@ -201,7 +212,8 @@ Expected<KnownSources> permutation(const Tensor& tensor, PatternLayout& layout, 
 /// The values of a pattern that is laid out already, or nothing where it is not, or memory does not suffice for that.
 Expected<std::optional<Tensor>> filled(const Tensor& tensor, const std::optional<Tensor>& before, PatternLayout& layout, Scalar scalar,
                                        const Resources& resources, std::string_view name, Tensor& spare) {
-  const Making making(layout);
+  const auto making = Making<PatternLayout>::of(layout, resources);
+  if (!making) return std::unexpected(making.error());
   std::optional<Tensor> pattern;
   Buffer sources;
   const auto known = [&] {
@@ -276,7 +288,8 @@ Expected<LaidOut> laid_out_with_facts(const Tensor& tensor, const Format& format
     return layout->tensor;
   };
   if (auto known = kept()) return LaidOut{std::move(*known), LayoutOrigin::known};
-  const Making making(*layout);
+  const auto making = Making<ValuesLayout>::of(*layout, resources);
+  if (!making) return std::unexpected(making.error());
   if (auto known = kept()) return LaidOut{std::move(*known), LayoutOrigin::known};
   if (auto valid = verify_once(tensor, resources, name); !valid) return std::unexpected(valid.error());
   std::optional<Tensor> before;
@@ -319,7 +332,8 @@ Expected<LaidOut> laid_out_with_facts(const Tensor& tensor, const Format& format
   if (!converted) return std::unexpected(converted.error());
   keep(*converted);
   if (pattern) {
-    const Making making_pattern(*pattern);
+    const auto making_pattern = Making<PatternLayout>::of(*pattern, resources);
+    if (!making_pattern) return std::unexpected(making_pattern.error());
     {
       const std::lock_guard lock(pattern->mutex);
       pattern->pattern = TensorParts::without_values(*converted);

@@ -25,7 +25,7 @@ class PatternLayout : public Kept {
   void give_back() noexcept override;
 
   const Format format;   ///< f64, whatever the values are
-  std::mutex making;     ///< held while it is made: others wait for it
+  std::timed_mutex making;  ///< held while it is made: others wait for it
   std::atomic<bool> busy{false};
   std::mutex mutex;      ///< of what follows
   std::optional<Tensor> pattern;
@@ -46,7 +46,7 @@ class ValuesLayout : public Kept {
   void give_back() noexcept override;
 
   const Format format;
-  std::mutex making;
+  std::timed_mutex making;
   std::atomic<bool> busy{false};
   std::mutex mutex;  ///< of what follows
   std::optional<Tensor> tensor;
@@ -98,7 +98,7 @@ struct PatternFacts {
   /// Tells patterns apart: no two of a process have the same.
   const std::uint64_t number = next_number();
   std::atomic<bool> valid;
-  std::mutex verifying;  ///< a second caller waits for the first verification and takes its answer
+  std::timed_mutex verifying;  ///< a second caller waits for the first verification and takes its answer
   KnownLayouts<PatternLayout> layouts;
   /// Of a pattern that a kernel has computed: set by who makes the tensor, before others see it; else null.
   std::shared_ptr<const ComputedPattern> computed;
@@ -168,7 +168,7 @@ class ValueFacts {
     return known == Finite::unknown ? std::nullopt : std::optional(known == Finite::all);
   }
   void forget();
-  std::mutex writing;  ///< held by a run that writes to these, so that others wait
+  std::timed_mutex writing;  ///< held by a run that writes to these, so that others wait
   /// Counts announced changes.
   std::uint64_t version() const { return version_.load(std::memory_order_acquire); }
   /// Tells values apart: no two of a process have the same.

@@ -17,6 +17,7 @@
 #include "runtime/level_rules.h"
 #include "runtime/level_traits.h"
 #include "runtime/tensor_facts.h"
+#include "runtime/waiting.h"
 #include "runtime/wide.h"
 
 namespace weft {
@@ -408,7 +409,11 @@ Expected<void> verify_once(const Tensor& tensor, const Resources& resources, std
   PatternFacts* const facts = TensorParts::pattern_facts(tensor);
   if (facts == nullptr) return verify(tensor, resources, name);
   if (facts->valid.load(std::memory_order_acquire)) return {};
-  const std::lock_guard lock(facts->verifying);
+  const auto lock = locked_unless(facts->verifying, [&] { return resources.cancellation.cancelled(); });
+  if (!lock.owns_lock())
+    return guarded({"verifying ", name}, [&]() -> Expected<void> {
+      return fail(ErrorKind::cancelled, fmt::format("cancelled while another thread verifies {}", name));
+    });
   if (facts->valid.load(std::memory_order_relaxed)) return {};
   if (auto valid = verify(tensor, resources, name); !valid) return valid;
   facts->valid.store(true, std::memory_order_release);

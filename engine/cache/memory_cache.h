@@ -1,6 +1,8 @@
 // MemoryCache: one computation per key however many threads ask.
 #pragma once
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
@@ -17,6 +19,7 @@
 
 #include "runtime/guarded.h"
 #include "runtime/spread.h"
+#include "runtime/waiting.h"
 #include "weft/error.h"
 
 namespace weft {
@@ -44,9 +47,10 @@ class MemoryCache {
   MemoryCache& operator=(const MemoryCache&) = delete;
 
   /// The value of the key. `compute()`, returning Expected<Value>, runs in the first thread that asks; the others wait
-  /// for it. `compute` must not ask this cache for the same key.
-  template <class Compute>
-  Expected<Value> get(std::string_view key, Compute&& compute) {
+  /// for it, or end as cancelled some milliseconds after `stopped()`. `compute` must not ask this cache for the same key. In the child
+  /// of a fork it is computed anew where a thread of the parent was at it.
+  template <class Compute, class Stopped = bool (*)()>
+  Expected<Value> get(std::string_view key, Compute&& compute, Stopped&& stopped = [] { return false; }) {
     // Where the call that computed was cancelled, the next one that waited computes: it was not meant.
     const auto is_told = [](const Expected<Value>& value) { return value || value.error().kind != ErrorKind::cancelled; };
     std::shared_ptr<Entry> mine;
@@ -56,6 +60,15 @@ class MemoryCache {
         mine = std::make_shared<Entry>();
         theirs = insert(key, mine);
         if (!theirs) break;
+      }
+      bool inherited = false;
+      while (!inherited && theirs->outcome.wait_for(between_looks) != std::future_status::ready) {
+        if (stopped()) return fail(ErrorKind::cancelled, "interrupted while another thread computes the same");
+        inherited = theirs->process != ::getpid();
+      }
+      if (inherited) {
+        (void)forget(key, *theirs);
+        continue;
       }
       if (Expected<Value> value = theirs->outcome.get(); is_told(value)) return value;
     }
@@ -123,6 +136,7 @@ class MemoryCache {
   struct Entry {
     std::promise<Expected<Value>> promise;
     std::shared_future<Expected<Value>> outcome = promise.get_future().share();
+    const pid_t process = ::getpid();  // that computes it
     std::atomic<std::uint64_t> last_used{0};
     std::uint64_t weight = 0;  // guarded by mutex_, like the flag
     bool finished = false;

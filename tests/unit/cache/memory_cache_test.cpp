@@ -1,6 +1,8 @@
 #include "engine/cache/memory_cache.h"
 
 #include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <future>
@@ -120,6 +122,36 @@ TEST_CASE("memory cache: a cancellation reaches the call that was cancelled alon
     release.set_value();
   }
   CHECK(right == 4);
+}
+
+TEST_CASE("memory cache: who waits may stop waiting, and the child of a fork computes what the parent was at") {
+  MemoryCache<int> cache;
+  std::promise<void> begun, release;
+  std::jthread slow([&] {
+    CHECK(cache.get("key", [&]() -> Expected<int> {
+      begun.set_value();
+      release.get_future().wait();
+      return 7;
+    }) == Expected<int>(7));
+  });
+  begun.get_future().wait();
+  const auto eight = []() -> Expected<int> { return 8; };
+  int looked = 0;
+  const auto stopped = cache.get("key", eight, [&] { return ++looked == 3; });
+  REQUIRE_FALSE(stopped);
+  CHECK(stopped.error().kind == weft::ErrorKind::cancelled);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(20);
+    const auto anew = cache.get("key", eight), again = cache.get("key", eight);
+    ::_exit(anew == Expected<int>(8) && again == Expected<int>(8) ? 0 : 1);
+  }
+  int status = 0;
+  CHECK(::waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  release.set_value();
+  CHECK(cache.get("key", eight) == Expected<int>(7));
 }
 
 TEST_CASE("memory cache: an exception passes through and leaves nothing behind") {

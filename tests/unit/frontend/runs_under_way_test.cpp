@@ -95,6 +95,31 @@ TEST_CASE("runs at once: bindings that write to one tensor take turns, though th
   CHECK(product.y == product.expected(2));
 }
 
+TEST_CASE("runs at once: a run that waits for its turn ends when its token is set") {
+  Product product;
+  std::function<void()> meanwhile;
+  const Engine first = engine_that_calls(meanwhile, false);
+  const Engine second = engine_with(1);
+  const Kernel slow = product.kernel(first), other = product.kernel(second);
+  const Bindings bindings = product.bindings(*borrow_dense({rows}, product.x), *borrow_dense({rows}, product.y));
+  REQUIRE(slow.run(bindings));
+  bool called = false;
+  Expected<Tensors> waited;
+  meanwhile = [&] {
+    called = true;
+    const Cancellation token;
+    std::jthread waits([&] { waited = other.run(bindings, &token); });
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    token.cancel();
+  };  // joins
+  const auto ran = slow.run(bindings);
+  REQUIRE(called);
+  REQUIRE(ran);
+  REQUIRE_FALSE(waited);
+  CHECK(waited.error().kind == ErrorKind::cancelled);
+  CHECK(product.y == product.expected(1));
+}
+
 TEST_CASE("runs at once: a checked engine names what another run writes to, or reads, and both go on") {
   Product product;
   std::function<void()> meanwhile;
