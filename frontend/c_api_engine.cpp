@@ -5,6 +5,7 @@
 
 #include "engine/cache/disk_cache.h"
 #include "frontend/c_api.h"
+#include "frontend/calibration.h"
 #include "runtime/charge.h"
 
 namespace weft::c_api {
@@ -212,6 +213,16 @@ int32_t weft_options_set_calibration(weft_options* options, const char* text, co
     if (auto there = given(text, "text"); !there) return there;
     options->options.calibration = text;
     options->options.calibration_name = name ? name : "calibration";
+    return {};
+  });
+}
+
+int32_t weft_options_set_calibration_file(weft_options* options, const char* path, weft_error** error) {
+  return setting(options, "options", error, [&]() -> Expected<void> {
+    auto read = calibration_text(path ? std::optional<std::string>(path) : std::nullopt);
+    if (!read) return std::unexpected(read.error());
+    options->options.calibration = std::move(read->text);
+    options->options.calibration_name = std::move(read->name);
     return {};
   });
 }

@@ -27,8 +27,8 @@ std::optional<std::string> calibration_path() {
   return std::nullopt;
 }
 
-Expected<CalibrationText> calibration_text() {
-  const auto path = calibration_path();
+Expected<CalibrationText> calibration_text(const std::optional<std::string>& given) {
+  const auto path = given ? given : calibration_path();
   if (!path) return CalibrationText{};
   const auto unreadable = [&](int reason) {
     return input_error(fmt::format("{}: the calibration cannot be read: {}; weft calibrate writes a new one", *path,
@@ -37,7 +37,7 @@ Expected<CalibrationText> calibration_text() {
   struct stat status {};
   if (stat(path->c_str(), &status) != 0) {
     // Without a calibration the constants that ship are used; a file that is named must be there.
-    if ((errno == ENOENT || errno == ENOTDIR) && !variable("WEFT_CALIBRATION")) return CalibrationText{};
+    if ((errno == ENOENT || errno == ENOTDIR) && !given && !variable("WEFT_CALIBRATION")) return CalibrationText{};
     return unreadable(errno);
   }
   if (S_ISDIR(status.st_mode)) return unreadable(EISDIR);

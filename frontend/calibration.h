@@ -18,8 +18,8 @@ struct CalibrationText {
   std::string name;  ///< the file
 };
 
-/// The file's text; empty where there is no file. Input error where it exists and cannot be read, or is named by
-/// WEFT_CALIBRATION and missing.
-Expected<CalibrationText> calibration_text();
+/// The text of that file, or of `file`; empty where there is no file. Input error where it exists and cannot be read, or is named, by
+/// WEFT_CALIBRATION too, and missing.
+Expected<CalibrationText> calibration_text(const std::optional<std::string>& file = std::nullopt);
 
 }  // namespace weft

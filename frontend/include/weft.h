@@ -151,6 +151,8 @@ int32_t weft_options_set_strict_fp(weft_options* options, int32_t strict, weft_e
 int32_t weft_options_set_checked(weft_options* options, int32_t checked, weft_error** error);
 /* Text that `weft calibrate` writes, and the name that errors call it by. */
 int32_t weft_options_set_calibration(weft_options* options, const char* text, const char* name, weft_error** error);
+/* The text of a file. NULL: of the one that `weft calibrate` writes and the command reads, if it is there. */
+int32_t weft_options_set_calibration_file(weft_options* options, const char* path, weft_error** error);
 /* Of everything that the engine does. NULL: none. */
 int32_t weft_options_set_cancellation(weft_options* options, const weft_cancellation* cancellation, weft_error** error);
 /* Called at most some ten times a second while a file is read or written and while planning or a run is long, of each
@@ -247,7 +249,8 @@ int32_t weft_tensor_with_extents(const weft_engine* engine, const weft_tensor* t
 int32_t weft_tensor_slice(const weft_engine* engine, const weft_tensor* tensor, const uint64_t* starts,
                           const int64_t* steps, const uint64_t* counts, const uint8_t* dropped, weft_tensor** made,
                           weft_error** error);
-/* The same tensor in another format. */
+/* The same tensor in another format. Where values stay in their order both have them in common: who writes into them
+ * announces it of both. */
 int32_t weft_tensor_convert(const weft_engine* engine, const weft_tensor* tensor, const char* format,
                             weft_tensor** made, weft_error** error);
 /* Input error naming level and position of a defect. */

@@ -63,14 +63,14 @@ bool done(std::int32_t kind, const Failure& failure) {
   return kind == WEFT_OK;
 }
 
-/// Engine(threads, memory_limit, cache_dir, deterministic, strict_fp, checked, verify): 0 threads are all, None is no
-/// limit, no directory.
+/// Engine(threads, memory_limit, cache_dir, calibration, deterministic, strict_fp, checked, verify): 0 threads are all, None is no
+/// limit, no directory, no file; a calibration of "" is that of the command.
 PyObject* create(PyTypeObject* type, PyObject* arguments, PyObject*) {
   return guarded([&]() -> PyObject* {
     unsigned threads = 0;
     int deterministic = 0, strict_fp = 0, checked = 0, verify = 0;
-    PyObject *limit = nullptr, *directory = nullptr;
-    if (!PyArg_ParseTuple(arguments, "IOOpppp", &threads, &limit, &directory, &deterministic, &strict_fp, &checked,
+    PyObject *limit = nullptr, *directory = nullptr, *calibration = nullptr;
+    if (!PyArg_ParseTuple(arguments, "IOOOpppp", &threads, &limit, &directory, &calibration, &deterministic, &strict_fp, &checked,
                           &verify))
       return nullptr;
     OptionsHandle options;
@@ -85,6 +85,10 @@ PyObject* create(PyTypeObject* type, PyObject* arguments, PyObject*) {
     if (directory != Py_None) {
       const char* const path = text_of(directory);
       if (!path || !done(weft_options_set_cache_directory(set, path, failure), failure)) return nullptr;
+    }
+    if (calibration != Py_None) {
+      const char* const path = text_of(calibration);
+      if (!path || !done(weft_options_set_calibration_file(set, *path == 0 ? nullptr : path, failure), failure)) return nullptr;
     }
     if (!done(weft_options_set_deterministic(set, deterministic, failure), failure) ||
         !done(weft_options_set_strict_fp(set, strict_fp, failure), failure) ||

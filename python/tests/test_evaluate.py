@@ -1,5 +1,7 @@
 """Index notation: evaluate, compile, plan, out=, several results."""
 
+import pathlib
+import re
 import threading
 
 import numpy as np
@@ -194,6 +196,27 @@ def test_options_choose_an_engine(matrix):
     assert weft._engines.current() is weft.default_engine()
     engine = weft.Engine(threads=2, memory_limit="1G")
     assert engine.threads == 2 and np.array_equal(engine.evaluate(SPMV, M=matrix, x=np.ones(20)), matrix @ np.ones(20))
+
+
+def test_plans_are_priced_by_what_was_measured(matrix, tmp_path, monkeypatch):
+    usual = pathlib.Path(__file__).parents[2] / "tests" / "fuzz" / "corpus" / "calibration" / "usual"
+    home = tmp_path / "weft" / "calibration"
+    home.parent.mkdir()
+    home.write_text(re.sub("drive_step .*", "drive_step 0.9", usual.read_text()))
+    monkeypatch.delenv("WEFT_CALIBRATION", raising=False)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+
+    def predicted(**options):
+        return weft.Engine(threads=1, **options).plan(SPMV, M=matrix, x=np.ones(20)).report["predicted_ms"]
+
+    assert predicted() == predicted(calibration=True) == predicted(calibration=home) != predicted(calibration=False)
+    assert predicted(calibration=None) == predicted(calibration=False)
+    with pytest.raises(weft.InputError, match="nowhere"):
+        weft.Engine(calibration=tmp_path / "nowhere")
+    home.write_text("nonsense")
+    with pytest.raises(weft.InputError, match="calibration"):
+        weft.Engine()
+    weft.Engine(calibration=False)
 
 
 def test_kernels_made_for_strided_arrays_take_all_others():

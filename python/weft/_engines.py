@@ -39,7 +39,8 @@ class Engine(_weft.Engine):
 
     threads: how many runs use; ``None``: all CPUs of the process. memory_limit: bytes or ``"4G"``, over everything that
     weft allocates; ``None``: none. cache_dir: where plans and kernels are kept from one process to the next;
-    ``True``: where the command ``weft`` keeps them, ``None``: in memory only. deterministic: the same bits for every
+    ``True``: where the command ``weft`` keeps them, ``None``: in memory only. calibration: a file that ``weft calibrate`` has
+    written; ``True``: where it does by itself, if there is one, ``False``: the constants that weft ships with. deterministic: the same bits for every
     number of threads. strict_fp: sums in the order of the loops, no fused multiply-add. checked: kernels
     check every access; slow. verify: ``"always"`` looks at the indices of scipy's matrices in every call, for who
     changes them in place by hand. Any number of threads may use
@@ -51,16 +52,17 @@ class Engine(_weft.Engine):
     5.0
     """
 
-    def __new__(cls, *, threads=None, memory_limit=None, cache_dir=None, deterministic=False, strict_fp=False,
-                checked=False, verify="once"):
+    def __new__(cls, *, threads=None, memory_limit=None, cache_dir=None, calibration=True, deterministic=False,
+                strict_fp=False, checked=False, verify="once"):
         threads = None if threads is None else _whole("threads", threads, "a number from 1 to 4096 is wanted, or None for all CPUs")
         if threads is not None and not 1 <= threads <= 4096:
             raise InputError(f"threads={threads}: a number from 1 to 4096 is wanted, or None for all CPUs")
         directory = "" if cache_dir is True else None if cache_dir in (None, False) else os.fspath(cache_dir)
+        constants = "" if calibration is True else None if calibration in (None, False) else os.fspath(calibration)
         if verify not in ("once", "always"):
             raise InputError(f"verify={verify!r}: 'once' or 'always' is wanted")
-        engine = super().__new__(cls, threads or 0, _bytes(memory_limit), directory, deterministic, strict_fp, checked,
-                                 verify == "always")
+        engine = super().__new__(cls, threads or 0, _bytes(memory_limit), directory, constants, deterministic, strict_fp,
+                                 checked, verify == "always")
         engine._kernels = {}
         return engine
 

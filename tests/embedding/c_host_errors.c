@@ -71,6 +71,9 @@ void errors(weft_engine* engine) {
   weft_tensor_free(tensor);
   EXPECT(weft_options_set_calibration(options, "nonsense", "mine", &error) == WEFT_OK);
   EXPECT_ERROR(WEFT_INPUT, "mine", weft_engine_create(options, &limited, &error));
+  EXPECT_ERROR(WEFT_INPUT, "nowhere", weft_options_set_calibration_file(options, "nowhere", &error));
+  EXPECT(weft_options_set_calibration(options, "", NULL, &error) == WEFT_OK);
+  EXPECT(weft_options_set_calibration_file(options, NULL, &error) == WEFT_OK);
   weft_options_free(options);
 }
 

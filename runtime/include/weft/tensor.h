@@ -143,6 +143,7 @@ Expected<Tensor> build(Coordinates coordinates, Format format, const Resources& 
 Expected<Coordinates> entries(const Tensor& tensor, bool drop_zeros, const Resources& resources);
 
 /// The same tensor in another format (mode order, kinds, scalar), in parallel; identical formats share the arrays.
+/// Formats in which values stay in their order share those: who writes into them announces it of both.
 /// Where a dense level at the end becomes a sparse one only nonzeros are stored; explicit zeros of sparse tensors, and
 /// blocks of zeros that stay blocks, are kept.
 Expected<Tensor> convert(const Tensor& tensor, const Format& format, const Resources& resources,

@@ -142,6 +142,7 @@ TEST_CASE("faults: C, options and engines") {
     GOOD(weft_options_set_perf_map(options, 0, error));
     GOOD(weft_options_set_deterministic(options, 1, error));
     GOOD(weft_options_set_strict_fp(options, 0, error));
+    GOOD(weft_options_set_calibration_file(options, nullptr, error));
     GOOD(weft_options_set_checked(options, 0, error));
     GOOD(weft_options_set_cancellation(options, cancellation, error));
     GOOD(weft_options_set_progress(options, no_progress, nullptr, error));
