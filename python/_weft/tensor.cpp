@@ -218,6 +218,18 @@ PyObject* at(PyObject* self, PyObject* tuple) {
   return Py_BuildValue("(dO)", value, stored ? Py_True : Py_False);
 }
 
+/// over_pattern(values) -> Tensor: the same pattern with a copy of other values, as many as `_values` has.
+PyObject* over_pattern(PyObject* self, PyObject* array) {
+  Line line;
+  if (!read_line(array, false, line) || line.integers) return raise_input(nullptr, "other values are an array of f4 or f8");
+  TensorHandle made;
+  const std::int32_t scalar = line.bits == 64 ? WEFT_F64 : WEFT_F32;
+  const bool done = long_call_done(lent(self), [&](const weft_cancellation* token, Failure& failure) {
+    return weft_tensor_same_pattern(lender(self, token).get(), handle(self), scalar, line.data, line.count, 0, Out(made), failure);
+  });
+  return done ? make_tensor(std::move(made), value_of<Tensor>(self).engine, value_of<Tensor>(self).owners) : nullptr;
+}
+
 /// with_extents(extents) -> Tensor
 PyObject* with_extents(PyObject* self, PyObject* tuple) {
   std::vector<std::uint64_t> extents;
@@ -273,6 +285,7 @@ PyMethodDef methods[] = {
     {"_coo", method<coo>, METH_VARARGS, nullptr},
     {"_at", method<at>, METH_O, nullptr},
     {"_slice_of", method<slice>, METH_VARARGS, nullptr},
+    {"_over_pattern", method<over_pattern>, METH_O, nullptr},
     {"_with_extents", method<with_extents>, METH_O, nullptr},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -406,3 +406,15 @@ def test_as_many_places_as_elements_are_not_the_same_entries():
         for layout in "dia", "dia(2)", "ss", "bcsr(2,2)", "sell(2)":
             M = weft.tensor(np.array(values, float), format="ss").convert(layout)
             assert np.array_equal(kernel(M=M, B=B), weft.evaluate(text, M=M, B=B, format="A:dd"), equal_nan=True), (values, layout)
+
+
+@pytest.mark.parametrize("format", ["ss", "ds:1,0", "sh", "hh", "db", "bb", "bcsr(3,3)", "bcsr(4,2,unaligned)", "dia", "ell", "sell(8)", "vbl",
+                                    "csb(8)", "uq", "sd"])
+def test_other_values_over_the_same_pattern(format):
+    M = sp.random(50, 60, 0.2, format="csr", random_state=1)
+    T = weft.tensor(M, copy=True).convert(format)
+    for change in (lambda one: one * 2, lambda one: -one, abs, np.sqrt, lambda one: one / 4, lambda one: one**2, lambda one: one * one):
+        made = change(T)
+        made._verify()
+        assert made.format == T.format and np.array_equal(made.to_numpy(), change(M.toarray()))
+    assert np.array_equal(T.to_numpy(), M.toarray())

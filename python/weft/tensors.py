@@ -469,6 +469,9 @@ class Tensor(_weft.Tensor):
             letters = _LETTERS[:self.ndim]
             if isinstance(other, numbers.Real):  # which has no precision of its own, as for numpy
                 other = np.asarray(exact(other), np.float64 if isinstance(other, np.float64) else self.dtype)
+            number = np.asarray(other).reshape(1)
+            if np.isfinite(number) and not array_protocols.is_dense(self):
+                return self._with_values(lambda values: values * number)
             return self._einsum(f"{letters},->{letters}", self, other)
         both_dense = array_protocols.is_dense(self) and array_protocols.is_dense(other)
         if np.ndim(other) != self.ndim or both_dense and np.shape(other) != self.shape:
@@ -489,10 +492,11 @@ class Tensor(_weft.Tensor):
         return function(theirs, mine) if reflected else function(mine, theirs)
 
     def _with_values(self, function):
-        """The same entries with other values."""
-        layout, shape, starts, coordinates, values, format = self._arrays()
-        values = function(values)
-        return _rebuilt(with_scalar(layout[:-len(":f64")], values.dtype), shape, starts, coordinates, values, format)
+        """The same entries with other values; `function` gives 0 for 0, which is what stands at places without an entry."""
+        values = np.ascontiguousarray(function(np.asarray(self._values(False))))
+        if set(self.format.partition(":")[0]) - set("dsuq"):
+            values = values + 0.0  # -0 is no empty place
+        return self._over_pattern(values)
 
     def __neg__(self):
         return self * -1.0
