@@ -334,6 +334,7 @@ PyObject* method(PyObject* self, PyObject* argument) {
 
 PyMethodDef methods[] = {
     {"_compile", compile, METH_VARARGS, nullptr},
+    {"_saved_kernel", saved_kernel, METH_VARARGS, nullptr},
     {"_evaluate", evaluate, METH_VARARGS, nullptr},
     {"_load", method<load>, METH_VARARGS, nullptr},
     {"_read", method<read>, METH_VARARGS, nullptr},

@@ -92,6 +92,31 @@ PyObject* compiled(PyObject* engine, PyObject* arguments) {
   return make_object<Kernel>(kernel_class, std::move(kernel));
 }
 
+PyObject* loaded(PyObject* engine, PyObject* arguments) {
+  PyObject *saved = nullptr, *orders = nullptr;
+  int matrix = 0;
+  if (!PyArg_ParseTuple(arguments, "SO!p", &saved, &PyTuple_Type, &orders, &matrix)) return nullptr;
+  char* bytes = nullptr;
+  Py_ssize_t count = 0;
+  if (PyBytes_AsStringAndSize(saved, &bytes, &count) != 0) return nullptr;
+  Kernel kernel;
+  kernel.engine = Ref::shared(engine);
+  kernel.matrix = matrix != 0;
+  const bool done = long_call_done(engine, [&](const weft_cancellation*, Failure& told) {
+    return weft_engine_load(engine_of(engine), bytes, static_cast<std::uint64_t>(count), Out(kernel.kernel), told);
+  });
+  if (!done) return nullptr;
+  const std::uint64_t operand_count = weft_kernel_operand_count(kernel.kernel.get());
+  if (operand_count != static_cast<std::uint64_t>(PyTuple_Size(orders))) return raise_input(nullptr, "a saved kernel has an order for each operand");
+  for (std::uint64_t number = 0; number < operand_count; ++number) {
+    const std::string name = weft_kernel_operand(kernel.kernel.get(), number);
+    const long order = PyLong_AsLong(PyTuple_GetItem(orders, static_cast<Py_ssize_t>(number)));
+    if (PyErr_Occurred()) return nullptr;
+    kernel.operands.push_back({name, interned(name), static_cast<int>(order)});
+  }
+  return describe_results(kernel) ? make_object<Kernel>(kernel_class, std::move(kernel)) : nullptr;
+}
+
 /// kernel(operands=None, /, *, out=None, **named)
 PyObject* call(PyObject* self, PyObject* arguments, PyObject* named) {
   return guarded([&]() -> PyObject* {
@@ -141,6 +166,22 @@ PyObject* stage(PyObject* self, PyObject* name) {
   const auto length = static_cast<Py_ssize_t>(bytes);
   return std::string(wanted) == "object" ? PyBytes_FromStringAndSize(text, length)
                                          : PyUnicode_DecodeUTF8(text, length, "replace");
+}
+
+/// _saved() -> (bytes, orders of the operands, whether results are matrices): what Engine._saved_kernel takes.
+PyObject* saved(PyObject* self, PyObject*) {
+  const Kernel& kernel = value_of<Kernel>(self);
+  const void* bytes = nullptr;
+  std::uint64_t count = 0;
+  const bool done = long_call_done(kernel.engine.get(), [&](const weft_cancellation*, Failure& failure) {
+    return weft_kernel_save(kernel.kernel.get(), &bytes, &count, failure);
+  });
+  if (!done) return nullptr;
+  const Ref orders = Ref::taken(PyTuple_New(static_cast<Py_ssize_t>(kernel.operands.size())));
+  for (std::size_t n = 0; orders && n < kernel.operands.size(); ++n)
+    PyTuple_SetItem(orders.get(), static_cast<Py_ssize_t>(n), PyLong_FromLong(kernel.operands[n].order));
+  const Ref text = Ref::taken(PyBytes_FromStringAndSize(static_cast<const char*>(bytes), static_cast<Py_ssize_t>(count)));
+  return orders && text ? Py_BuildValue("(OOO)", text.get(), orders.get(), kernel.matrix ? Py_True : Py_False) : nullptr;
 }
 
 template <int32_t (*function)(weft_kernel*, const char**, weft_error**)>
@@ -209,6 +250,7 @@ int traverse(PyObject* self, visitproc visit, void* arg) {
 PyMethodDef methods[] = {
     {"_run", run, METH_VARARGS, nullptr},
     {"_stage", stage, METH_O, nullptr},
+    {"_saved", saved, METH_NOARGS, nullptr},
     {"_report", text<weft_kernel_report>, METH_NOARGS, nullptr},
     {"_page", text<weft_kernel_page>, METH_NOARGS, nullptr},
     {nullptr, nullptr, 0, nullptr},
@@ -247,6 +289,10 @@ bool set_kernel_class(PyObject* type) {
 
 PyObject* compile(PyObject* engine, PyObject* arguments) {
   return guarded([&] { return compiled(engine, arguments); });
+}
+
+PyObject* saved_kernel(PyObject* engine, PyObject* arguments) {
+  return guarded([&] { return loaded(engine, arguments); });
 }
 
 }  // namespace weft_python

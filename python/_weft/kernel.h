@@ -57,5 +57,7 @@ bool set_kernel_class(PyObject* type);
 
 /// Engine.compile(text, operands, request, matrix) -> Kernel: for operands like these.
 PyObject* compile(PyObject* engine, PyObject* arguments);
+/// Engine._saved_kernel(bytes, orders, matrix) -> Kernel: what Kernel._saved gave.
+PyObject* saved_kernel(PyObject* engine, PyObject* arguments);
 
 }  // namespace weft_python

@@ -1,8 +1,10 @@
 """The package in a process: Ctrl-C, other threads, forks, the end of the interpreter, what it costs to import."""
 
+import copy
 import multiprocessing
 import os
 import pathlib
+import pickle
 import signal
 import subprocess
 import sys
@@ -259,3 +261,27 @@ def test_numba_and_torch_in_the_process():
             continue
         done = run_python(f"import {module}, weft, numpy as np; assert weft.einsum('i->', np.ones(3)) == 3")
         assert done.returncode == 0, done.stderr
+
+
+def test_kernels_and_several_results_go_to_other_processes(matrix):
+    text = "y(i) = M(i,j) * x(j); s = y(i) * y(i)"
+    x = np.arange(20.0)
+    kernel = weft.compile(text, M=matrix, x=x, results=["s", "y"])
+    assert copy.copy(kernel) is kernel and copy.deepcopy(kernel) is kernel
+    made = kernel(M=matrix, x=x)
+    with multiprocessing.get_context("spawn").Pool(1) as pool:
+        again = pool.apply(kernel, (), {"M": matrix, "x": x})
+        assert pool.apply(weft.compile(SPMV, M=matrix, x=x), ({"M": matrix, "x": x},)).tolist() == (matrix @ x).tolist()
+    assert again._fields == made._fields == ("s", "y") and again.s == made.s and np.array_equal(again.y, made.y)
+    assert repr(copy.deepcopy(made)) == repr(made)
+    back = pickle.loads(pickle.dumps(kernel))
+    assert repr(back) == repr(kernel) and back.operands == kernel.operands and back.results == kernel.results
+    assert back(M=matrix[:5], x=x).y.tolist() == (matrix[:5] @ x).tolist()  # another shape
+    with pytest.raises(weft.InputError, match="order|dimension"):
+        back(M=x, x=x)
+    damaged = pickle.dumps(kernel)
+    half = len(damaged) // 2
+    with pytest.raises(Exception):
+        pickle.loads(damaged[:half] + bytes([damaged[half] ^ 1]) + damaged[half + 1:])
+    with weft.options(strict_fp=True), pytest.raises(weft.InputError):
+        pickle.loads(pickle.dumps(kernel))

@@ -1,6 +1,7 @@
 """Index notation: evaluate, compile, plan."""
 
 import collections
+import functools
 import json
 import re
 
@@ -119,7 +120,8 @@ class Kernel(_weft.Kernel):
     """Compiled code of one expression: ``kernel(operands=None, /, *, out=None, **named)``.
 
     Called with operands of the orders that it was compiled for; other shapes, types of layouts and values are converted
-    or compiled anew. Values of arrays may be changed in place between calls. Made by `weft.compile`.
+    or compiled anew. Values of arrays may be changed in place between calls. Made by `weft.compile`. Pickled, as for processes of
+    a pool, it is its plan and machine code, for engines of the same options on CPUs of the same kind.
 
     ``expression`` is the text, ``operands`` their names, ``results`` the formats of the results by name.
 
@@ -155,8 +157,40 @@ class Kernel(_weft.Kernel):
         """
         return json.loads(self._report())
 
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        several = self._tuple
+        return _kernel_again, (*self._saved(), self.expression, None if several is None else several.names)
+
     def __repr__(self):
         return f"<weft.Kernel {self.expression}>"
+
+
+def _kernel_again(saved, orders, matrix, text, names):
+    """A pickled kernel in the engine that is current: its machine code, which is run as pickle runs what it is told to."""
+    kernel = _engines.current()._saved_kernel(saved, orders, matrix)
+    if names is not None:
+        kernel._tuple = _Several(names, list(kernel.results))
+    kernel.expression = text
+    return kernel
+
+
+@functools.cache
+def _tuple_of(names):
+    """The type of the named tuple of results, which pickle finds by these names."""
+    # Fields of a named tuple are no keywords, and do not begin with _: those are found by their place.
+    fields = collections.namedtuple("Results", names, rename=True)
+    return type("Results", (fields,), {"__slots__": (), "__doc__": fields.__doc__,
+                                       "__reduce__": lambda made: (_results_again, (names, tuple(made)))})
+
+
+def _results_again(names, values):
+    return _tuple_of(names)(*values)
 
 
 class _Several:
@@ -165,8 +199,7 @@ class _Several:
     def __init__(self, names, made):
         self.names = names
         self._places = [made.index(name) for name in names]
-        # Fields of a named tuple are no keywords, and do not begin with _: those are found by their place.
-        self._type = collections.namedtuple("Results", names, rename=True)
+        self._type = _tuple_of(tuple(names))
 
     def __call__(self, values):
         return self._type(*(values[place] for place in self._places))
