@@ -83,7 +83,6 @@ struct Statistics::State {
   double nnz = 0;
   std::optional<Tensor> tensor;   ///< absent: figures were given, or
   std::optional<Tensor> uncopied;  ///< with gaps, and without memory for a copy that can be counted
-  Threads threads{1};
   std::map<ModeSet, double> given;
   std::vector<double> completed;  ///< of given figures, by set of modes: nothing is counted later, so that no call waits
   bool given_finite = true;
@@ -100,11 +99,12 @@ struct Statistics::State {
   /// What is counted so far, of a tensor with values of another type.
   std::shared_ptr<State> of_scalar(Scalar scalar);
   void complete_given();
-  double counted_distinct(ModeSet modes);
-  double core_distinct(ModeSet levels);
-  std::optional<double> exact_prefix(ModeSet levels) const;
-  void count_all();
-  double count_one(ModeSet levels) const;
+  // On the threads of who asks: those of who asked first may be gone.
+  double counted_distinct(ModeSet modes, const Threads& threads);
+  double core_distinct(ModeSet levels, const Threads& threads);
+  std::optional<double> exact_prefix(ModeSet levels, const Threads& threads) const;
+  void count_all(const Threads& threads);
+  double count_one(ModeSet levels, const Threads& threads) const;
 };
 
 std::shared_ptr<Statistics::State> Statistics::State::of_scalar(Scalar scalar) {
@@ -116,7 +116,6 @@ std::shared_ptr<Statistics::State> Statistics::State::of_scalar(Scalar scalar) {
   other->nnz = nnz;
   other->tensor = tensor;
   other->uncopied = uncopied;
-  other->threads = threads;
   other->known = known;
   other->fibers = fibers;
   other->in_slices = in_slices;
@@ -138,21 +137,21 @@ void Statistics::State::complete_given() {
 }
 
 /// Distinct tuples of a set of levels that is a prefix of the stored order.
-std::optional<double> Statistics::State::exact_prefix(ModeSet levels) const {
+std::optional<double> Statistics::State::exact_prefix(ModeSet levels, const Threads& threads) const {
   if (!std::has_single_bit(std::uint64_t{levels} + 1)) return std::nullopt;
   if (levels == 0) return 1;
   return static_cast<double>(
       distinct_prefix(*tensor, static_cast<std::size_t>(std::bit_width(levels)) - 1, threads));
 }
 
-void Statistics::State::count_all() {
+void Statistics::State::count_all(const Threads& threads) {
   const std::size_t levels = core();
   const ModeSet sets = ModeSet{1} << levels;
   std::vector<double> values(sets, 1);
   std::vector<bool> exact(sets, true);
   std::vector<ModeSet> unknown;
   for (ModeSet s = 0; s < sets; ++s) {
-    if (auto prefix = exact_prefix(s))
+    if (auto prefix = exact_prefix(s, threads))
       values[s] = *prefix;
     else
       unknown.push_back(s);
@@ -168,7 +167,7 @@ void Statistics::State::count_all() {
 }
 
 /// Of many modes: this set alone, within what the exact figures allow.
-double Statistics::State::count_one(ModeSet levels) const {
+double Statistics::State::count_one(ModeSet levels, const Threads& threads) const {
   const DistinctCount count = distinct_counts(*tensor, {levels}, threads).at(levels);
   if (count.exact) return count.value;
   double least = 1;
@@ -181,7 +180,7 @@ double Statistics::State::count_one(ModeSet levels) const {
   };
   for (std::size_t l = 0; l <= core(); ++l) {
     const ModeSet prefix = (ModeSet{1} << l) - 1;
-    const double exact = *exact_prefix(prefix);
+    const double exact = *exact_prefix(prefix, threads);
     // d(S) <= d(P) * extents(S - P), d(P) <= d(S) * extents(P - S)
     most = std::min(most, exact * extents_of(levels & ~prefix));
     least = std::max(least, exact / extents_of(prefix & ~levels));
@@ -189,15 +188,15 @@ double Statistics::State::count_one(ModeSet levels) const {
   return std::max(least, std::min(most, count.value));
 }
 
-double Statistics::State::core_distinct(ModeSet levels) {
+double Statistics::State::core_distinct(ModeSet levels, const Threads& threads) {
   if (auto found = known.find(levels); found != known.end()) return found->second;
-  if (auto prefix = exact_prefix(levels)) return known[levels] = *prefix;
-  if (core() > counted_together) return known[levels] = count_one(levels);
-  count_all();
+  if (auto prefix = exact_prefix(levels, threads)) return known[levels] = *prefix;
+  if (core() > counted_together) return known[levels] = count_one(levels, threads);
+  count_all(threads);
   return known[levels];
 }
 
-double Statistics::State::counted_distinct(ModeSet modes) {
+double Statistics::State::counted_distinct(ModeSet modes, const Threads& threads) {
   ModeSet levels = 0;
   double trailing = 1;
   for (std::size_t l = 0; l < format.order(); ++l) {
@@ -207,14 +206,13 @@ double Statistics::State::counted_distinct(ModeSet modes) {
     else
       trailing *= static_cast<double>(tensor->extent_of_level(l));
   }
-  return core_distinct(levels) * trailing;
+  return core_distinct(levels, threads) * trailing;
 }
 
 std::shared_ptr<Statistics::State> Statistics::counting(const Tensor& tensor, const Resources& resources) {
   auto state = std::make_shared<State>();
   state->extents = tensor.extents();
   state->format = tensor.format();
-  state->threads = resources.threads;
   state->fibers.resize(tensor.order());
   if (auto valid = verify_once(tensor, Resources{Memory{}, resources.threads, {}, {}}, "the tensor"); !valid) {
     if (valid.error().kind == ErrorKind::resource) throw std::bad_alloc();
@@ -257,12 +255,14 @@ std::shared_ptr<Statistics::State> Statistics::figures(std::vector<std::uint64_t
 
 Statistics::Statistics(const Tensor& tensor, const Resources& resources)
     : state_(guarded_value([&] { return counting(tensor, resources); }, [] { return std::shared_ptr<State>(); })),
-      values_(TensorParts::values(tensor)) {}
+      values_(TensorParts::values(tensor)),
+      threads_(resources.threads) {}
 
 Statistics::Statistics(const Tensor& tensor, const Threads& threads)
     : state_(guarded_value([&] { return counting(tensor, Resources{Memory{}, threads, {}, {}}); },
                            [] { return std::shared_ptr<State>(); })),
-      values_(TensorParts::values(tensor)) {}
+      values_(TensorParts::values(tensor)),
+      threads_(threads) {}
 
 Statistics::Statistics(std::vector<std::uint64_t> extents, Format format, double nnz, std::map<ModeSet, double> distinct,
                        bool finite)
@@ -276,6 +276,7 @@ Statistics statistics(const Tensor& tensor, const Resources& resources) {
   if (auto known = facts ? facts->counted(scalar) : nullptr) {
     told.state_ = known->state_;
     told.values_ = TensorParts::values(tensor);
+    told.threads_ = resources.threads;
     return told;
   }
   std::shared_ptr<const Statistics> other;
@@ -285,15 +286,17 @@ Statistics statistics(const Tensor& tensor, const Resources& resources) {
   if (other) {
     told.state_ = guarded_value([&] { return other->state_->of_scalar(scalar); }, [] { return std::shared_ptr<Statistics::State>(); });
     told.values_ = TensorParts::values(tensor);
+    told.threads_ = resources.threads;
   } else {
     told = Statistics(tensor, resources);
   }
   if (facts == nullptr || !told.state_) return told;
-  // Kept without the values, of which other tensors over the pattern have others.
+  // Kept without the values, of which other tensors over the pattern have others, and without the threads, which may end before it.
   return guarded_value(
       [&] {
         auto pattern = std::make_shared<Statistics>(told);
         pattern->values_ = nullptr;
+        pattern->threads_.reset();
         told.state_ = facts->keep(scalar, std::move(pattern))->state_;
         return told;
       },
@@ -312,6 +315,7 @@ const Format& Statistics::format() const {
   static const Format none;
   return state_ ? state_->format : none;
 }
+Threads Statistics::threads() const { return threads_ ? *threads_ : Threads(1); }
 double Statistics::nnz() const { return state_ ? state_->nnz : 0; }
 
 std::optional<Error> Statistics::take_failure() const {
@@ -348,7 +352,7 @@ double Statistics::counted_distinct(ModeSet modes) const {
     return state_->uncopied ? std::min(expected, std::nextafter(product_of(state_->extents, modes), 0.0)) : expected;
   }
   std::lock_guard lock(state_->mutex);
-  return state_->counted_distinct(modes);
+  return state_->counted_distinct(modes, threads());
 }
 
 FiberLengths Statistics::fibers(std::size_t level) const {
@@ -360,13 +364,13 @@ FiberLengths Statistics::counted_fibers(std::size_t level) const {
   if (state_->tensor) {
     std::lock_guard lock(state_->mutex);
     auto& known = state_->fibers[level];
-    if (!known) known = fiber_lengths(*state_->tensor, level, state_->threads);
+    if (!known) known = fiber_lengths(*state_->tensor, level, threads());
     return *known;
   }
   const auto extent = state_->extents[state_->format.mode_order[level]];
   if (state_->uncopied && (is_compressed(state_->format.levels[level].kind) ||
                            begins_chain(state_->format.levels[level].kind)))
-    return fiber_lengths(*state_->uncopied, level, state_->threads);  // gaps are empty fibers; kernels rely on the longest
+    return fiber_lengths(*state_->uncopied, level, threads());  // gaps are empty fibers; kernels rely on the longest
   if (is_dense(state_->format.levels[level].kind))
     return {.mean = static_cast<double>(extent), .maximum = extent, .spread = 0};
   ModeSet above = 0;
@@ -391,14 +395,14 @@ double Statistics::counted_in_slices(std::size_t mode, std::size_t counted_mode)
   const std::lock_guard lock(state_->mutex);
   const auto known = state_->in_slices.find(levels);
   if (known != state_->in_slices.end()) return known->second;
-  return state_->in_slices[levels] = weft::distinct_in_slices(*state_->tensor, levels.first, levels.second, state_->threads);
+  return state_->in_slices[levels] = weft::distinct_in_slices(*state_->tensor, levels.first, levels.second, threads());
 }
 
 bool Statistics::finite() const {
   if (finite_) return *finite_;
   return counted(false, [&] {
     if (!values_) return state_->given_finite;
-    return values_->facts->finite([&] { return all_finite(values_->buffer, values_->scalar, state_->threads); });
+    return values_->facts->finite([&] { return all_finite(values_->buffer, values_->scalar, threads()); });
   });
 }
 

@@ -71,11 +71,13 @@ class Statistics {
   double counted_distinct(ModeSet modes) const;
   double counted_in_slices(std::size_t mode, std::size_t counted) const;
   std::string whole_text() const;
+  Threads threads() const;
   template <class Value, class Count>
   Value counted(Value instead, Count&& count) const;
   std::shared_ptr<State> state_;
   std::shared_ptr<const StoredValues> values_;  ///< whose finiteness is told; none: figures were given
   std::optional<bool> finite_;                  ///< told instead
+  std::optional<Threads> threads_;              ///< to count on; none: the caller's
 };
 
 /// The tensor's statistics, computed lazily and kept with its pattern, for all tensors over that.

@@ -2,7 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <set>
 #include <thread>
@@ -271,6 +273,26 @@ TEST_CASE("sets whose bitmaps do not fit into one pass are counted in several") 
   const Statistics counted(*tensor, Threads(2));
   for (ModeSet set : {0b111000u, 0b010101u, 0b001110u, 0b110000u, 0b100001u})
     CHECK(counted.distinct(set) == recounted(entries, set));
+}
+
+TEST_CASE("statistics: kept with a tensor they count on the threads of who asks, not of who asked first") {
+  const auto tensor = generate_tensor("sparse(300x300x300,nnz=200000,seed=1)", {}, Resources(), "T");
+  REQUIRE(tensor);
+  std::atomic<unsigned> first_called{0}, second_called{0};
+  const auto counting = [](std::atomic<unsigned>& called) {
+    return Threads(2, [&called](unsigned slots, const std::function<void(unsigned)>& body) {
+      ++called;
+      for (unsigned slot = 0; slot < slots; ++slot) body(slot);
+    });
+  };
+  (void)statistics(*tensor, counting(first_called)).nnz();
+  const unsigned before = first_called;
+  const Statistics known = statistics(*tensor, counting(second_called));
+  CHECK(known.distinct(0b101) > 1);
+  CHECK(known.fibers(2).maximum > 0);
+  CHECK(known.finite());
+  CHECK(first_called == before);
+  CHECK(second_called > 0);
 }
 
 TEST_CASE("text has a line per fact") {
