@@ -20,8 +20,8 @@
  * moment, one of weft's own that compiles in the background too; what the parent has started stays with the parent, and
  * engines that ran before compute on one thread in the child.
  *
- * Exit. The end of the process waits for what is compiled in the background, engines that nobody frees included. With the
- * static library free them before main returns: there LLVM's own objects may be destroyed first.
+ * Exit. The end of the process waits for what is compiled in the background, of engines that are never freed too. With
+ * the static library free them before main returns: there LLVM's own objects may be destroyed first.
  *
  * Texts are UTF-8 and end in a zero byte. Coordinates, modes, levels and list numbers begin at 0. */
 #ifndef WEFT_H

@@ -107,7 +107,8 @@ PyObject* loaded(PyObject* engine, PyObject* arguments) {
   });
   if (!done) return nullptr;
   const std::uint64_t operand_count = weft_kernel_operand_count(kernel.kernel.get());
-  if (operand_count != static_cast<std::uint64_t>(PyTuple_Size(orders))) return raise_input(nullptr, "a saved kernel has an order for each operand");
+  if (operand_count != static_cast<std::uint64_t>(PyTuple_Size(orders)))
+    return raise_input(nullptr, "a saved kernel has an order for each operand");
   for (std::uint64_t number = 0; number < operand_count; ++number) {
     const std::string name = weft_kernel_operand(kernel.kernel.get(), number);
     const long order = PyLong_AsLong(PyTuple_GetItem(orders, static_cast<Py_ssize_t>(number)));

@@ -38,7 +38,8 @@ constexpr std::size_t most_pairwise = 7;  // literals: beyond, one cardinality c
   X(solver_get_statistics) X(stats_inc_ref) X(stats_dec_ref) X(stats_size) X(stats_get_key) X(stats_is_uint)           \
   X(stats_get_uint_value) X(stats_get_double_value) X(mk_params) X(params_inc_ref) X(params_dec_ref)                   \
   X(params_set_uint) X(model_inc_ref) X(model_dec_ref) X(model_get_const_interp) X(get_app_decl) X(to_app)             \
-  X(get_bool_value) X(get_estimated_alloc_size) X(interrupt) X(ast_vector_inc_ref) X(ast_vector_dec_ref) X(ast_vector_size) X(ast_vector_get)
+  X(get_bool_value) X(get_estimated_alloc_size) X(interrupt) X(ast_vector_inc_ref) X(ast_vector_dec_ref)               \
+  X(ast_vector_size) X(ast_vector_get)
 
 // The functions of libz3 that are used, found in the library when it is first needed.
 struct Library {
