@@ -74,6 +74,7 @@ Engine::Kernels::Kernels(const EngineOptions& options)
     : idle(std::make_shared<IdleWorkspaces>(std::min(options.resources.memory.limit(), machine_memory()) / 8)),
       known(std::make_shared<KnownKernels>(options.kernels_in_memory)) {
   enlist(options.resources.memory, known);
+  enlist(options.resources.memory, idle);
 }
 
 Kernel Engine::Kernels::found_again(const Kernel& kernel) {

@@ -39,9 +39,11 @@ class Workspaces;
 
 /// Workspaces that wait for a run, of all kernels of an engine. The account of its memory knows each kernel's by themselves, so that
 /// those that nobody runs make room for those that others run.
-class IdleWorkspaces {
+class IdleWorkspaces : public Kept {
  public:
   explicit IdleWorkspaces(std::uint64_t most) : most_(most) {}
+  /// What is known of kernels that have ended.
+  void give_back() noexcept override { list_.prune(); }
   void enlist(const std::shared_ptr<Workspaces>& one, const Memory& memory);
   /// One that has waited before, and is of so many bytes now, has other bytes than then. Nothing is written where it has not.
   void resize(std::uint64_t before, std::uint64_t bytes) noexcept {

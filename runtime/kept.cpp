@@ -21,7 +21,7 @@ void Kept::touch() noexcept {
 
 void KeptList::enlist(std::weak_ptr<Kept> one) {
   const std::lock_guard lock(mutex_);
-  if (all_.size() >= pruned_at_) prune();
+  if (all_.size() >= pruned_at_) prune_locked();
   all_.push_back(std::move(one));
 }
 
@@ -29,19 +29,24 @@ void KeptList::enlist_once(const std::shared_ptr<Kept>& one) {
   const std::lock_guard lock(mutex_);
   const auto same = [&](const std::weak_ptr<Kept>& other) { return !other.owner_before(one) && !one.owner_before(other); };
   if (std::ranges::any_of(all_, same)) return;
-  if (all_.size() >= pruned_at_) prune();
+  if (all_.size() >= pruned_at_) prune_locked();
   all_.push_back(one);
 }
 
-void KeptList::prune() noexcept {
+void KeptList::prune_locked() noexcept {
   std::erase_if(all_, [](const std::weak_ptr<Kept>& other) { return other.expired(); });
   pruned_at_ = std::max<std::size_t>(64, 2 * all_.size());
 }
 
 void KeptList::give_back() noexcept {
-  make_room([] { return false; });
-  const std::lock_guard lock(mutex_);
+  // Twice: what the first has given back may be known to another, which forgets it then.
+  for (int round = 0; round < 2; ++round) make_room([] { return false; });
   prune();
+}
+
+void KeptList::prune() noexcept {
+  const std::lock_guard lock(mutex_);
+  prune_locked();
   if (all_.empty()) std::vector<std::weak_ptr<Kept>>().swap(all_);
 }
 

@@ -40,6 +40,8 @@ class KeptList {
   void enlist_once(const std::shared_ptr<Kept>& one);
   /// Gives back everything.
   void give_back() noexcept;
+  /// Forgets those that have ended.
+  void prune() noexcept;
   /// Calls `visit(one)` for all that live.
   template <class Visit>
   void for_each(Visit&& visit) const {
@@ -64,7 +66,7 @@ class KeptList {
  private:
   /// The one that was used longest ago, of those used later than `after`, and not later than `until`.
   std::shared_ptr<Kept> next(std::uint64_t after, std::uint64_t until) noexcept;
-  void prune() noexcept;
+  void prune_locked() noexcept;
   mutable std::mutex mutex_;
   std::vector<std::weak_ptr<Kept>> all_;
   std::size_t pruned_at_ = 64;
