@@ -47,9 +47,11 @@ struct Meeting {
   }
 
  private:
-  /// Those that others give, behind all that have loops, in the order of the accesses.
+  /// Those that others give, behind all that may give them, met in a loop or not, in the order of the accesses.
   void defined_indices() {
     if (program_.definitions.empty()) return;
+    for (IndexId index = 0; index < program_.indices.size(); ++index)
+      if (definition_of(program_, index) == nullptr) indices.meet(index);
     for (const std::uint32_t id : Order(accesses).all())
       for (const IndexId index : program_.accesses[id].indices)
         if (definition_of(program_, index) != nullptr) indices.meet(index);

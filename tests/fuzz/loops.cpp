@@ -142,8 +142,8 @@ void loops(Bytes bytes) {
   const auto sound = loop::verify(*program);
   if (!sound) return require(!sound.error().message.empty(), "a rule without a message");
   const loop::Canonical canonical = loop::canonical(*program);
-  require(loop::verify(canonical.program).has_value(),
-          [&] { return "the canonical form does not verify:\n" + printed; });
+  const auto still = loop::verify(canonical.program);
+  require(still.has_value(), [&] { return "the canonical form does not verify: " + still.error().message + "\n" + printed; });
   require(loop::canonical(canonical.program).program == canonical.program,
           [&] { return "the canonical form has another one:\n" + printed; });
   loop_programs::check_runs(*program, canonical, printed);
