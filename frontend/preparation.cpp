@@ -1,6 +1,7 @@
 #include "frontend/preparation.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <bit>
@@ -36,6 +37,9 @@
 
 namespace weft {
 namespace {
+
+/// A limit, in bytes, beside which freed memory of the process counts.
+constexpr std::uint64_t little_memory = 256 << 20;
 
 /// Where the code of all nests comes from: the slowest way.
 KernelOrigin kernel_origin(const CompiledNetwork& kernel) {
@@ -501,6 +505,8 @@ class Preparation {
       return sampled ? plan_counted(network, facts, plan_options, counter, planner) : planner(plan_options);
     };
     Expected<Plan> plan = plan_by_need(prepared_.facts, network, machine_, planned);
+    // What planning has freed, tables of Z3 of 17 MB most of all, would stand beside what the run may take.
+    if (resources().memory.limit() < little_memory) ::malloc_trim(0);
     // Sampling the operands is counted with their statistics.
     report().phases.statistics = milliseconds_since(start) - report().phases.plan;
     prepared_.plan_options = plan_options;
