@@ -45,7 +45,9 @@ Expected<LoadedCode> KernelStore::load(const CompiledNest& nest, const std::stri
 Expected<StoredCode> KernelStore::from_disk_or_compiled(const Wanted& wanted, KernelOrigin& origin, CompilePhases& phases) {
   const auto& [key, program, named, code, command] = wanted;
   const std::string name = kernel_name(named, key);
-  if (options_.dump_directory) dump_texts(wanted, name);
+  if (options_.dump_directory) {
+    if (auto dumped = dump_texts(wanted, name); !dumped) return std::unexpected(dumped.error());
+  }
   if (const auto bytes = disk_ ? disk_->load(key) : std::nullopt) {
     if (options_.paranoid) {
       const auto again = compiled_object(program, code, phases);
@@ -95,14 +97,13 @@ Expected<StoredCode> KernelStore::fresh(const Wanted& wanted, const std::string&
   return StoredCode{*loaded, made.object.bytes.size()};
 }
 
-void KernelStore::dump_texts(const Wanted& wanted, const std::string& name) const {
+Expected<void> KernelStore::dump_texts(const Wanted& wanted, const std::string& name) const {
   KernelTexts texts{loop::print(wanted.named), {}, {}};
   auto llvm = llvm_text(wanted.program, target_, wanted.code);
   auto assembly = assembly_text(wanted.program, target_, wanted.code);
   texts.llvm = llvm ? std::move(*llvm) : llvm.error().message;
   texts.assembly = assembly ? std::move(*assembly) : assembly.error().message;
-  if (const auto written = dump(*options_.dump_directory, name, texts); !written)
-    trace(fmt::format("{} # compile {} not dumped: {}", wanted.command, name, written.error().message));
+  return dump(*options_.dump_directory, name, texts);
 }
 
 }  // namespace weft

@@ -75,7 +75,7 @@ class KernelStore {
   Expected<StoredCode> fresh(const Wanted& wanted, const std::string& name, const Compiled& made, KernelOrigin& origin,
                              CompilePhases& phases);
   /// Generated for the dump alone. What goes wrong there is told and changes nothing.
-  void dump_texts(const Wanted& wanted, const std::string& name) const;
+  Expected<void> dump_texts(const Wanted& wanted, const std::string& name) const;
 
   const EngineOptions& options_;
   Target target_;

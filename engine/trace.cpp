@@ -3,14 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
-#include <fstream>
 #include <set>
 
 #include "engine/cache/entry.h"
 #include "engine/pipeline.h"
+#include "runtime/output_file.h"
 
 namespace weft {
 namespace {
@@ -42,11 +40,10 @@ std::string operand(const TensorDeclaration& declared, const OperandFacts& facts
 }
 
 Expected<void> write(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  if (file.fail()) return input_error(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
-  return {};
+  auto file = OutputFile::create(path);
+  if (!file) return std::unexpected(file.error());
+  if (auto written = file->write(text); !written) return written;
+  return file->finish();
 }
 
 }  // namespace

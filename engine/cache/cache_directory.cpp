@@ -47,6 +47,10 @@ std::expected<CacheDirectory, SystemError> CacheDirectory::open(const std::strin
   if (facts.st_uid != ::geteuid()) return std::unexpected(SystemError{0, "the directory belongs to another user"});
   if ((facts.st_mode & (S_IWGRP | S_IWOTH)) != 0)
     return std::unexpected(SystemError{0, "others may write to the directory; chmod 700 it"});
+  // The superuser may, whatever the mode is.
+  constexpr mode_t looked_into = S_IRUSR | S_IXUSR;
+  if (::geteuid() != 0 && (facts.st_mode & looked_into) != looked_into)
+    return std::unexpected(SystemError{0, "its owner may not look into the directory; chmod 700 it"});
   return CacheDirectory(std::move(descriptor));
 }
 

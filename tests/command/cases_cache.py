@@ -189,6 +189,14 @@ def case_clear_removes_nothing_else(weft):
     require_equal(weft.text("own/notes.txt"), "mine", "a file of somebody else")
 
 
+def case_clear_says_what_it_cannot_clear(weft):
+    os.mkdir(weft.path("c"))
+    os.chmod(weft.path("c"), 0o777)
+    weft.error("cache", "clear", "--cache-dir", "c", says="others may write")
+    weft.write("file", "")
+    weft.error("cache", "clear", "--cache-dir", "file", "--json", says="cannot be cleared")
+
+
 def case_clear_of_an_absent_cache(weft):
     weft("cache", "clear", env=own(weft))
 

@@ -44,6 +44,14 @@ def cases_dump(_):
         yield what, one
 
 
+def case_texts_that_cannot_be_written_are_an_error(weft):
+    weft("run", *PRODUCT, "--dump", "texts", "--no-cache")
+    name = next(name for name in os.listdir(weft.path("texts")) if name.endswith(".ll"))
+    os.remove(weft.path("texts/" + name))
+    os.mkdir(weft.path("texts/" + name))
+    weft.error("run", *PRODUCT, "--dump", "texts", "--no-cache", says=name)
+
+
 def case_dump_into_a_file(weft):
     weft.write("file", "")
     weft.error("run", *PRODUCT, "--dump", "file/texts", says="file/texts")
