@@ -99,7 +99,8 @@ Expected<std::string> cache_text(const CommandOptions& options) {
   if (action == "path" && !options.json) return *directory + "\n";
   const std::uint64_t removed = action == "clear" ? disk.clear() : 0;
   const DiskCacheStatus status = disk.status();
-  if (action == "clear" && !status.refused.empty()) return input_error(fmt::format("{} cannot be cleared: {}", status.path, status.refused));
+  if (action == "clear" && !status.refused.empty())
+    return input_error(fmt::format("{} cannot be cleared: {}", status.path, status.refused));
   if (action == "clear" && removed == 0 && status.entries > 0)
     return input_error(fmt::format("{} cannot be cleared: none of its {} entries can be removed", status.path, status.entries));
   if (options.json) return cache_json(status);
