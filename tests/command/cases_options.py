@@ -255,6 +255,13 @@ def case_proof(weft):
     require("Z3 asked about 1 alternative," in run.out, f"explanation of a proof: {run.out}")
 
 
+def case_unfused_gathers_long_modes_in_hash_tables(weft):
+    for words in (("R(j,k) = T0(k) * T1(i,j,k)", "T0=sparse(2147483648,nnz=4)", "T1=sparse(65536x5x2147483648,nnz=6)"),
+                  ("R(i,j,l) = T0(l,k,i) * T1(j)", "T0=sparse(5x5x1000000000,nnz=2)", "T1=sparse(1000000000,nnz=6)", "--format", "R:sss")):
+        require(weft("plan", *words, "--unfused", "--json").json["predicted_ms"] < 1, "six entries take a microsecond")
+        weft("run", *words, "--unfused", "--quiet")
+
+
 def case_unfused_keeps_sparse_intermediates_sparse(weft):
     """Dense they would have 10^11 elements."""
     operands = ["A=sparse(50x60,nnz=200,seed=1)", "B=sparse(60x2000000000,nnz=500,seed=2)", "C=sparse(50x2000000000,nnz=500,seed=3)"]

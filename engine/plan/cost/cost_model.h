@@ -112,6 +112,8 @@ class CostModel {
   }
   /// That workspace, and what it takes; nothing if the loop does not need one.
   KeyedPrice drain(Outside outside, IndexId index, StatementRange range) const;
+  /// The kind of workspace that gathers these modes of an intermediate between nests, inside loops over `bound`.
+  LevelKind gathered_in(std::size_t writer, IndexSet bound, IndexSet key) const;
 
   /// What flows into a sparse result; null for a dense one.
   const ProductEstimate* result_product() const { return result_ == nullptr ? nullptr : &result_->product(); }

@@ -37,6 +37,21 @@ KeyedPrice CostModel::drain(Outside outside, IndexId index, StatementRange range
   return cheapest_keyed(options_.machine, workspace);
 }
 
+LevelKind CostModel::gathered_in(std::size_t writer, IndexSet bound, IndexSet key) const {
+  const StatementModels::Statement& statement = *statements_[writer].model;
+  KeyedWorkspace workspace;
+  workspace.keys = combinations(key);
+  workspace.block = combinations(statement.target->indices() & ~statement.keyed);
+  workspace.scalar_bytes = statement.target->scalar_bytes();
+  workspace.fillings = std::max(1.0, bound == 0 ? 1 : statement.product->distinct(bound));
+  workspace.entries = statement.product->distinct(bound | key) / workspace.fillings;
+  const double products = iterations(indices(writer), {writer, writer}) / std::max(1.0, workspace.block);
+  workspace.inserts = std::max(workspace.entries, products / workspace.fillings);
+  workspace.runs = options_.calls;
+  workspace.one_mode = (key & (key - 1)) == 0;
+  return cheapest_keyed(options_.machine, workspace).kind;
+}
+
 bool CostModel::may_be_counted(StatementRange range) const {
   return makes_entries() && range.last + 1 == statements_.size();
 }

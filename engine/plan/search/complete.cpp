@@ -163,12 +163,14 @@ void decide_drains(Schedule& schedule, const CostModel& model) {
     if (!order.needs_drain()) continue;
     const StatementRange range{number, number};
     LevelKind kind = LevelKind::accumulator;
+    const bool several = order.appended - order.direct > 1;
     if (reader == schedule.statements.size()) {
       kind = model.drain(model.bound_by(schedule, number, order.direct), statement.loops[order.direct], range).kind;
     } else if (model.is_keyed(number, 0)) {
-      kind = model.workspace(number, 0).kind;
+      const IndexSet bound = model.bound_by(schedule, number, order.direct).indices;
+      const IndexSet key = index_set(drained_key(statement.target.indices, target.format, order));
+      kind = model.gathered_in(number, bound, key);
     }
-    const bool several = order.appended - order.direct > 1;
     statement.drained = DrainedWorkspace{several && kind == LevelKind::bitmap ? LevelKind::accumulator : kind};
   }
 }
