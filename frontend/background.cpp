@@ -20,8 +20,8 @@
 namespace weft {
 namespace {
 
-// What background threads of all engines are doing, for the end of the process: what they compile with is destroyed soon after exit() is
-// called, before engines that are global or never destroyed wait for them.
+// Work under way in the background of all engines. The end of the process waits for it: LLVM's objects go soon after exit() is called,
+// earlier than engines that are global, or are never destroyed, would wait.
 class Doing {
  public:
   Doing() {

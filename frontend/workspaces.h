@@ -37,12 +37,12 @@ struct alignas(spread_bytes) RunOperands {
 
 class Workspaces;
 
-/// Workspaces that wait for a run, of all kernels of an engine. The account of its memory knows each kernel's by themselves, so that
-/// those that nobody runs make room for those that others run.
+/// Workspaces that wait for a run, of all kernels of an engine: at most so many bytes of them. Where memory runs short they go kernel by
+/// kernel, the one that ran longest ago first: each is on the list of the engine's memory.
 class IdleWorkspaces : public Kept {
  public:
   explicit IdleWorkspaces(std::uint64_t most) : most_(most) {}
-  /// What is known of kernels that have ended.
+  /// Forgets kernels that have ended.
   void give_back() noexcept override { list_.prune(); }
   void enlist(const std::shared_ptr<Workspaces>& one, const Memory& memory);
   /// One that has waited before, and is of so many bytes now, has other bytes than then. Nothing is written where it has not.

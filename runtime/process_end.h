@@ -1,4 +1,4 @@
-// The end of the process: what is called then, and what is left as it is.
+// The end of the process: functions to call then; objects stay as they are.
 #pragma once
 
 namespace weft {

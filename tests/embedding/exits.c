@@ -1,4 +1,4 @@
-/* exits: processes that end while a kernel is compiled in the background, of an engine that nobody frees. */
+/* exits: processes that end while a kernel is compiled in the background, with an engine that is never freed. */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
 #include <stdlib.h>
