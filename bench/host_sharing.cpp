@@ -2,6 +2,8 @@
 #include <pthread.h>
 #include <sys/resource.h>
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <barrier>
 #include <ctime>
@@ -117,11 +119,14 @@ void on_processor(unsigned number) {
   }
 }
 
-/// Threads of the host that all make tiny calls: on an engine each, and on one.
+/// Threads of the host that all make tiny calls: on an engine each, and on one. 1, 2 and 4 threads, and as many as there
+/// are processors, up to 64.
 Expected<void> threads_on_engines(Errors& errors) {
   constexpr int calls = 20'000;
   constexpr int rounds = 15;
-  constexpr unsigned most = 4;
+  std::vector<unsigned> numbers = {1, 2, 4};
+  if (const unsigned processors = std::min(std::thread::hardware_concurrency(), 64U); processors > numbers.back()) numbers.push_back(processors);
+  const unsigned most = numbers.back();
   const auto M = random_sparse({{20, 20}, 50, 1, 1}, Resources());
   const auto x = random_dense({20}, 1, Resources());
   if (!errors.good(M) || !errors.good(x)) return errors.first();
@@ -166,17 +171,17 @@ Expected<void> threads_on_engines(Errors& errors) {
       for (const Spent& one : spent) all = {all.cpu_ms + one.cpu_ms, all.waits + one.waits};
       return Spent{all.cpu_ms / threads, all.waits};
     };
-    constexpr unsigned numbers[] = {1, 2, 4};
-    Timing cpu[3][3];  // by number of threads; by an engine each, one engine, one handle
-    long waits[3][3] = {};
+    using Ways = std::array<Timing, 3>;  // an engine each, one engine, one handle
+    std::vector<Ways> cpu(numbers.size());
+    std::vector<std::array<long, 3>> waits(numbers.size());
     for (int round = 0; round < rounds; ++round)
-      for (std::size_t number = 0; number < 3; ++number)
+      for (std::size_t number = 0; number < numbers.size(); ++number)
         for (std::size_t way = 0; way < 3; ++way) {
           const Spent once = run(numbers[number], way == 0 ? own : sharing, way == 2);
           cpu[number][way].ms.push_back(once.cpu_ms);
           waits[number][way] += once.waits;
         }
-    for (std::size_t number = 0; number < 3; ++number) {
+    for (std::size_t number = 0; number < numbers.size(); ++number) {
       const unsigned threads = numbers[number];
       const HostFigure each = figure_of(cpu[number][0], calls);
       print_line(fmt::format("{}, {} thread{}, an engine each", what, threads, threads > 1 ? "s" : ""), each, "1 thread",

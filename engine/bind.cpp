@@ -53,6 +53,12 @@ std::size_t product_chunks(std::uint64_t rows, std::uint64_t threads) {
   return std::max({threads, rows / usual_product_rows, std::min(2 * threads, rows / least_product_rows)});
 }
 
+/// Chunks of an appended result are opened and put together by one thread, which may take a fifth of the time of all.
+std::size_t appended_chunks(double serial_ns, unsigned threads) {
+  constexpr double alone_ns = 300;  // a chunk
+  return std::max<std::size_t>(std::size_t{2} * threads, static_cast<std::size_t>(serial_ns / threads / 5 / alone_ns));
+}
+
 /// Private copies of the nest's targets, one per chunk after the first, kept from the run before where there are as many.
 /// A limit that binds only through them lowers their number and that of the chunks, not the schedule.
 template <class Allocate>
@@ -254,6 +260,7 @@ Expected<void> BoundNetwork::State::bind_chunks(std::size_t number) {
       if (!copied && threads > 1) {
         const double most = static_cast<double>(threads * chunks_per_thread);
         count = static_cast<std::size_t>(std::clamp(serial_ns / least_chunk_ns, least_chunks, most));
+        if (!bound.appended.empty()) count = std::min(count, appended_chunks(serial_ns, threads));
       }
       if (!copied && told && resources.progress) count = in_turn;
       if (copied && count == 1 && told) {

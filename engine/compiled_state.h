@@ -223,8 +223,8 @@ struct alignas(spread_bytes) BoundNetwork::State {
   /// Memory that a frame has instead of the values of tensors, by position in Schedule::tensors: where element 0 would be.
   std::map<std::uint32_t, const void*> replaced_values(const BoundNest& nest, std::size_t frame) const;
 
-  /// Zeroes the dense tensors a nest writes, or scales what is added to, and zeroes its private copies, on all threads or on
-  /// the caller's alone; nothing of what the kernel begins itself.
+  /// Zeroes the dense tensors a nest writes, or scales what is added to, on all threads or on the caller's alone; nothing of what
+  /// the kernel begins itself, nor private copies, which the thread that adds to one clears.
   void clear(std::size_t number, bool threaded);
   /// Worker::fresh of a nest that is run now.
   std::uint64_t begun(const CompiledNest& nest) const;
@@ -244,8 +244,8 @@ struct alignas(spread_bytes) BoundNetwork::State {
   Expected<void> count_entries(std::size_t number, bool threaded, std::vector<Worker>& workers, const std::vector<WorkerTables>& tables,
                                std::vector<std::optional<Tensor>>& results);
   /// Adds what parts of slices have added to rows of their own to the results, or computes these rows anew; private copies likewise.
-  KernelStatus add_parts(std::size_t number, Worker& worker);
-  KernelStatus add_copies(std::size_t number, Worker& worker);
+  KernelStatus add_parts(std::size_t number, bool threaded, Worker& worker);
+  KernelStatus add_copies(std::size_t number, bool threaded, Worker& worker);
   /// Whether a kernel begins a result itself that holds anything, by the bits of begun().
   bool begins(const CompiledNest& nest, std::uint64_t fresh, std::uint32_t tensor) const;
   /// Runs every chunk, on all threads or one after the other, sums private copies, assembles what was appended.

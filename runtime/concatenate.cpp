@@ -44,8 +44,10 @@ class AppendedTensor {
       parents = *entries;
     }
     if (auto added = add_values(); !added) return std::unexpected(added.error());
-    resources_.threads.for_each(pieces_.size(), [&](std::size_t number, unsigned) {
-      if (!resources_.cancellation.cancelled()) move(pieces_[number]);
+    const std::vector<std::size_t> tasks = grouped();
+    resources_.threads.for_each(tasks.size() - 1, [&](std::size_t number, unsigned) {
+      for (std::size_t piece = tasks[number]; piece < tasks[number + 1]; ++piece)
+        if (!resources_.cancellation.cancelled()) move(pieces_[piece]);
     });
     if (resources_.cancellation.cancelled()) return fail(ErrorKind::cancelled, "interrupted");
     chunks_.clear();
@@ -82,6 +84,20 @@ class AppendedTensor {
       whole.end = std::min(size, begin + unit);
       pieces_.push_back(whole);
     }
+  }
+
+  /// Where the pieces of each task begin, and their end: hundreds of chunks of some rows each are no work to share.
+  std::vector<std::size_t> grouped() const {
+    constexpr std::uint64_t least_bytes = 128 * 1024;
+    std::vector<std::size_t> begins{0};
+    std::uint64_t bytes = 0;
+    for (std::size_t number = 0; number < pieces_.size(); ++number) {
+      const Piece& piece = pieces_[number];
+      if (bytes >= least_bytes) begins.push_back(number), bytes = 0;
+      bytes += (piece.end - piece.begin) * (piece.array == Piece::Array::pos ? sizeof(std::uint64_t) : 1);
+    }
+    begins.push_back(pieces_.size());
+    return begins;
   }
 
   bool moves(const AppendedChunk::Place& place) const { return !alone_ && !(in_place_ && place.data != nullptr); }
