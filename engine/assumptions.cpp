@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "engine/specialize.h"
+#include "runtime/adjacency.h"
 #include "runtime/level_traits.h"
 #include "runtime/tensor_facts.h"
 #include "runtime/widths.h"
@@ -45,9 +46,8 @@ std::optional<std::string> broken_fact(const LoweredNest& nest, const Network& n
       }
     }
     if (const auto* adjacent = std::get_if<loop::AdjacentFact>(&fact)) {
-      const PatternFacts* const facts = TensorParts::pattern_facts(tensor);
       const Adjacency least = adjacent->from_zero ? Adjacency::from_zero : Adjacency::from_first;
-      if (facts == nullptr || facts->adjacent < least) return fmt::format("operand {} has gaps in the fibers of its last level", name);
+      if (adjacency(tensor) < least) return fmt::format("operand {} has gaps in the fibers of its last level", name);
     }
     if (const auto* full = std::get_if<loop::FullFact>(&fact)) {
       const std::uint64_t parents = full->level == 0 ? 1 : tensor.positions(full->level - 1);

@@ -8,6 +8,7 @@
 #include "engine/plan/estimate/quantise.h"
 #include "engine/plan/estimate/skew.h"
 #include "engine/specialize.h"
+#include "runtime/adjacency.h"
 #include "runtime/scalar_traits.h"
 #include "runtime/tensor_facts.h"
 #include "weft/statistics.h"
@@ -55,6 +56,7 @@ std::array<std::uint64_t, 2> pattern_figures(const Tensor& tensor, const Resourc
     append(text, fiber.maximum);
     text += fiber.exact ? 'e' : ' ';
   }
+  text += static_cast<char>(adjacency(tensor));
   const XXH128_hash_t hash = XXH3_128bits(text.data(), text.size());
   return {hash.low64, hash.high64};
 }

@@ -41,13 +41,13 @@ void append_operand(std::string& text, const OperandFacts& operand, const Networ
   static_cast<void>(stored);
   static_cast<void>(changes);  // what plans know of it is the share
   static_cast<void>(laid_out);
-  static_cast<void>(adjacent);  // code is another, at the same price
   static_cast<void>(place_bits);
   static_cast<void>(looks);  // what comes of them is whether the values are taken to be finite
   text += fmt::format("operand {} {}{} bytes {}", network.tensors[tensor].name, layout_text(format),
                       computed ? certain ? " computed" : " computed in part" : copied ? " copied" : pinned ? " pinned" : "", bytes);
   if (share != 1) text += fmt::format(" converted at {}", share);
   if (!statistics.finite()) text += " not finite";
+  if (adjacent != Adjacency::none) text += " adjacent";
   append_figures(text, statistics);
   text += '\n';
   if (!limited || !counted) return;

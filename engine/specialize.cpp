@@ -8,6 +8,7 @@
 #include "engine/placed_values.h"
 #include "runtime/gaps.h"
 #include "runtime/level_traits.h"
+#include "runtime/tensor_facts.h"
 #include "weft/statistics.h"
 
 namespace weft {
@@ -146,8 +147,11 @@ Expected<Specialized> specialized(const Network& network, const Plan& plan, cons
     const ScheduledTensor& scheduled = plan.schedule.tensors[number];
     if (scheduled.role != TensorRole::operand) continue;
     const auto known = std::ranges::find(operands, scheduled.tensor, &OperandFacts::tensor);
+    const auto tensor = tensors.find(network.tensors[scheduled.tensor].name);
     if (known != operands.end() && !scheduled.converted) {
-      made.facts.adjacent[number] = known->adjacent;
+      const bool of_layout = tensor != tensors.end() && TensorParts::pattern_facts(tensor->second) != nullptr &&
+                             TensorParts::pattern_facts(tensor->second)->adjacent != Adjacency::none;
+      if (of_layout || grade != Specialization::generic) made.facts.adjacent[number] = known->adjacent;
       if (known->place_bits > 0) made.facts.place_bits[number] = known->place_bits;
     }
     // As quantised as the plan's: what decides here may not differ where plans do not.
@@ -159,7 +163,6 @@ Expected<Specialized> specialized(const Network& network, const Plan& plan, cons
       made.facts.full[number] = full_levels(statistics, scheduled.format, network.tensors[scheduled.tensor].extents);
     }
     if (known != operands.end()) made.facts.means[number] = fiber_means(known->statistics, scheduled.format);
-    const auto tensor = tensors.find(network.tensors[scheduled.tensor].name);
     // Runs are walked a vector at a time, however short they are.
     if (tensor != tensors.end() && tensor->second.format().text() == scheduled.format.text() &&
         made.facts.adjacent[number] == Adjacency::none)

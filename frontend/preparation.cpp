@@ -471,6 +471,7 @@ class Preparation {
       operand.conversion_share = conversion_share(name);
       if (changes(name) && !vouched_for_.contains(name)) operand.looks = Looks::always;
       operand.changes = is_among(name, options_.changing) && !is_among(name, options_.changing_patterns);
+      if (is_among(name, options_.changing_patterns)) operand.adjacent = Adjacency::none;
     }
     const std::vector<OperandFacts>& facts = prepared_.facts;
     const bool sampled = tensors.size() == facts.size();

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/adjacency.h"
 #include "runtime/kept.h"
 #include "runtime/scalar_traits.h"
 #include "weft/statistics.h"
@@ -84,13 +85,6 @@ class KnownLayouts {
 
 struct ComputedPattern;
 
-/// Whether the coordinates of each fiber of the last level, which is compressed, follow each other.
-enum class Adjacency : std::uint8_t {
-  none,
-  from_first,  ///< from the first one on
-  from_zero,   ///< and that is 0
-};
-
 /// What is known of a pattern, by all tensors over it. Thread safe.
 struct PatternFacts {
   explicit PatternFacts(bool known_valid) : valid(known_valid) {}
@@ -108,6 +102,9 @@ struct PatternFacts {
   Adjacency adjacent = Adjacency::none;
   Buffer places;
   unsigned place_bits = 0;  ///< 0: position p holds value p
+  /// Of rows as they are given: what adjacency() has found.
+  std::atomic<bool> rows_looked_at = false;
+  std::atomic<Adjacency> rows_adjacent = Adjacency::none;
 
   /// Of a layout that weft made: its levels as kernels read them, with which values.
   struct Levels {

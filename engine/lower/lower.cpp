@@ -8,6 +8,7 @@
 #include "engine/loop/presence.h"
 #include "engine/loop/short_fiber.h"
 #include "engine/loop/text_order.h"
+#include "engine/loop/walk.h"
 #include "engine/lower/batches.h"
 #include "engine/lower/drains.h"
 #include "engine/lower/facts.h"
@@ -102,13 +103,32 @@ void add_full_levels(LoweredNest& nest, const std::vector<std::vector<bool>>& fu
   }
 }
 
+/// Whether a loop over fibers of the storage's last level has sums alone inside, so that it may be one over vectors.
+bool sums_over_fibers(const loop::Program& program, loop::StorageId storage) {
+  bool found = false;
+  (void)loop::walk(program, [&](const loop::Statement& statement, const loop::Path&) -> Expected<void> {
+    const auto* each = std::get_if<loop::For>(&statement.node);
+    if (each == nullptr || each->marks.flat || each->marks.batch > 0) return {};
+    const auto is_sum = [](const loop::Statement& inner) { return std::holds_alternative<loop::Accumulate>(inner.node); };
+    const auto driver = std::ranges::find(each->steps, loop::Use::drive, &loop::Step::use);
+    if (driver == each->steps.end() || !std::ranges::all_of(each->body, is_sum)) return {};
+    const loop::Access& access = program.accesses[driver->access];
+    found = found || (access.storage == storage && access.indices.back() == each->index);
+    return {};
+  });
+  return found;
+}
+
 void add_adjacent_levels(LoweredNest& nest, const std::vector<Adjacency>& adjacent) {
   for (loop::StorageId storage = 0; storage < nest.program.storages.size(); ++storage) {
     const loop::Storage& input = nest.program.storages[storage];
     if (input.role != loop::Role::input || nest.tensors[storage] >= adjacent.size()) continue;
     const Adjacency how = adjacent[nest.tensors[storage]];
     const auto last = static_cast<std::uint32_t>(input.levels.size() - 1);
-    if (how != Adjacency::none) nest.program.facts.push_back(loop::AdjacentFact{storage, last, how == Adjacency::from_zero});
+    if (how == Adjacency::none) continue;
+    // A fact that no code needs would only keep the kernel from other patterns.
+    if (how == Adjacency::from_first && input.place_bits == 0 && !sums_over_fibers(nest.program, storage)) continue;
+    nest.program.facts.push_back(loop::AdjacentFact{storage, last, how == Adjacency::from_zero});
   }
 }
 

@@ -10,7 +10,7 @@
 #include "engine/loop/program.h"
 #include "engine/lower/caches.h"
 #include "engine/plan/schedule/schedule.h"
-#include "runtime/tensor_facts.h"
+#include "runtime/adjacency.h"
 #include "weft/specialization.h"
 
 namespace weft {

@@ -13,7 +13,7 @@
 #include "engine/network/contraction_tree.h"
 #include "engine/network/network.h"
 #include "engine/plan/machine.h"
-#include "runtime/tensor_facts.h"
+#include "runtime/adjacency.h"
 #include "weft/memory.h"
 #include "weft/objective.h"
 #include "weft/statistics.h"

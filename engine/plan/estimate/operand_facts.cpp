@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "runtime/adjacency.h"
 #include "runtime/level_traits.h"
 #include "runtime/sparse_levels.h"
 #include "runtime/tensor_facts.h"
@@ -48,8 +49,8 @@ double stored_bytes(const Format& format, const Statistics& statistics) {
 OperandFacts operand_facts(const Tensor& tensor, const Resources& resources) {
   OperandFacts facts{.format = tensor.format(), .statistics = statistics(tensor, resources), .bytes = tensor.bytes()};
   facts.stored = &tensor;
+  facts.adjacent = adjacency(tensor);
   if (const PatternFacts* const pattern = TensorParts::pattern_facts(tensor)) {
-    facts.adjacent = pattern->adjacent;
     facts.place_bits = static_cast<std::uint8_t>(pattern->place_bits);
   }
   return facts;

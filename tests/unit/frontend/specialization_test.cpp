@@ -169,6 +169,47 @@ TEST_CASE("specialization: what each grade assumes, and which kernels are shared
   CHECK(counters.fallbacks == 0);
 }
 
+TEST_CASE("specialization: rows without gaps are walked as vectors, a pattern with gaps falls back") {
+  const auto pipeline = Pipeline::create(EngineOptions());
+  REQUIRE(pipeline);
+  // Rows i of a triangle have columns 0 to i; as many entries with a hole in the last row, whose end lies one further.
+  const auto rows = [&](bool hole) {
+    Coordinates entries;
+    entries.extents = {40, 42};
+    entries.count = 40 * 41 / 2;
+    for (int mode = 0; mode < 2; ++mode) entries.crd.push_back(*Buffer::allocate(entries.count * 4, Memory(), "M"));
+    entries.values = *Buffer::allocate(entries.count * 8, Memory(), "M");
+    for (std::uint32_t i = 0, n = 0; i < 40; ++i) {
+      for (std::uint32_t j = 0; j <= i; ++j, ++n) {
+        entries.crd[0].as<std::uint32_t>()[n] = i;
+        entries.crd[1].as<std::uint32_t>()[n] = j + (hole && i == 39 && j > 20 ? 1 : 0);
+        entries.values.as<double>()[n] = i % 3 + j % 5 + 1;
+      }
+    }
+    auto tensor = build(std::move(entries), *parse_format("ds"), Resources(), "M");
+    REQUIRE_MESSAGE(tensor, tensor.error().message);
+    return *tensor;
+  };
+  const Tensor triangle = rows(false);
+  const Tensor holed = rows(true);
+  const Tensor x = operand("ones(42)");
+  const std::map<std::string, Tensor> given = {{"M", triangle}, {"x", x}};
+  const std::string spmv = "y(i) = M(i,j) * x(j)";
+  const Made generic = made(*pipeline, spmv, given, Specialization::generic);
+  CHECK_FALSE(assumes(*generic.kernel, "adjacent"));
+  const Made profiled = made(*pipeline, spmv, given, Specialization::profiled);
+  CHECK(assumes(*profiled.kernel, "adjacent(M.1)"));
+  CHECK_FALSE(assumes(*made(*pipeline, spmv, {{"M", holed}, {"x", x}}, Specialization::profiled).kernel, "adjacent"));
+  // Rows of a dense factor are the loop inside: nothing is walked as a vector, so nothing is assumed.
+  CHECK_FALSE(assumes(*made(*pipeline, "y(i,r) = M(i,j) * x(j,r)", {{"M", triangle}, {"x", operand("ones(42x8)")}}, Specialization::profiled).kernel,
+                      "adjacent"));
+  CHECK(run(*profiled.kernel, given, "y") == run(*generic.kernel, given, "y"));
+  CHECK(pipeline->counters().fallbacks == 0);
+  const std::map<std::string, Tensor> others = {{"M", holed}, {"x", x}};
+  CHECK(run(*profiled.kernel, others, "y") == run(*generic.kernel, others, "y"));
+  CHECK(pipeline->counters().fallbacks == 1);
+}
+
 TEST_CASE("specialization: other values fit a baked kernel, another pattern falls back") {
   std::vector<std::string> lines;
   EngineOptions options;
