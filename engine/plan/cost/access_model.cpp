@@ -265,6 +265,24 @@ double AccessModel::density(BoundState state) const {
   return combinations > 0 ? positions_of(state) / combinations : 0;
 }
 
+ModeSet AccessModel::bound_modes(BoundState state) const {
+  if (follows_) return state;
+  ModeSet modes = 0;
+  for (BoundState level = 0; level < state; ++level) modes |= ModeSet{1} << levels_[level].mode;
+  return modes;
+}
+
+BoundState AccessModel::shared_with(const AccessModel& other, BoundState others, BoundState state) const {
+  ModeSet both = other.bound_modes(others);
+  for (std::size_t mode = 0; mode < mode_index_.size(); ++mode) {
+    if (mode_index_[mode] != other.mode_index_[mode]) both &= ~(ModeSet{1} << mode);
+  }
+  if (follows_) return state & both;
+  BoundState level = 0;
+  while (level < state && (both >> levels_[level].mode & 1) != 0) ++level;
+  return level;
+}
+
 double AccessModel::fill(IndexSet indices) const {
   if (!sparse_ || intermediate_) return 1;
   ModeSet modes = 0;

@@ -58,6 +58,11 @@ class AccessModel {
   template <class Visit>
   void for_each_step(BoundState from, BoundState to, const Visit& visit) const;
 
+  /// The modes of the bound levels.
+  ModeSet bound_modes(BoundState state) const;
+  /// As many of these levels as another access of the tensor has bound as well, at the same indices: of A(i,j) beside A(i,k) that of i.
+  BoundState shared_with(const AccessModel& other, BoundState others, BoundState state) const;
+
   /// Whether the deepest bound level is sparse, so that the fibers below its positions are not empty.
   bool is_sparse_at(BoundState state) const;
 

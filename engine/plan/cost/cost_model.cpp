@@ -143,10 +143,23 @@ double CostModel::iterations(IndexSet bound, StatementRange range) const {
       if (writers[factor] >= range.first && writers[factor] < number) continue;
       const BoundState state = factors[factor]->bound(bound);
       count *= factors[factor]->density(state);
+      if (const double before = models_->any_repeats() ? let_through_before(number, factor, bound, range) : 1; before > 0) count /= before;
       filters |= models_->filtering(statements_[number].number, factor, state, bound);
     }
   }
   return count * models_->join_ratio(filters);
+}
+
+// Of what a factor lets through, what those in front of it in these statements do (StatementModels::let_through_before).
+double CostModel::let_through_before(std::size_t statement, std::size_t factor, IndexSet bound, StatementRange range) const {
+  const StatementModels::Statement& own = *statements_[statement].model;
+  double density = 1;
+  for (std::size_t number = range.first; number <= statement; ++number) {
+    const StatementModels::Statement& beside = *statements_[number].model;
+    const std::size_t before = number < statement ? beside.factors.size() : factor;
+    density = std::min(density, StatementModels::let_through_before(own, factor, beside, before, bound));
+  }
+  return density;
 }
 
 // An entry of a sparse intermediate is where all that it is made from meets, whatever was summed: from the first of its
@@ -247,6 +260,10 @@ CostModel::Advance CostModel::advance(Outside outside, IndexId index, StatementR
       }
       all.met *= access.direct;
       all.late_density *= access.late_density;
+      if (models_->any_repeats()) {
+        const double with = let_through_before(number, access.factor, bound | one_index(index), range);
+        if (with > 0) all.met = std::min(extent(index), all.met * let_through_before(number, access.factor, bound, range) / with);
+      }
       all.late_ns += access.late_ns;
       all.tables += access.tables;
       all.added_first |= access.first;

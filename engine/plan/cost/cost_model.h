@@ -197,6 +197,7 @@ class CostModel {
 
   /// Combinations of the indices in `bound` that all sparse factors of the statements let through.
   double iterations(IndexSet bound, StatementRange range) const;
+  double let_through_before(std::size_t statement, std::size_t factor, IndexSet bound, StatementRange range) const;
 
   /// No nests of all statements take less, whatever their loops are: see cost_bound.cpp.
   double least_ns() const;

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <set>
 
 #include "engine/network/code_forms.h"
 #include "engine/plan/cost/co_iteration.h"
@@ -66,6 +67,12 @@ StatementModels::StatementModels(const Problem& problem)
   extents_.reserve(network.indices.size());
   for (const Index& index : network.indices) extents_.push_back(static_cast<double>(index.extent));
   // Several assignments number their operands each for themselves.
+  for (const Assignment& assignment : network.assignments) {
+    for (const Term& term : assignment.terms) {
+      std::set<TensorId> read;
+      for (const TensorAccess& factor : term.factors) repeats_ = !read.insert(factor.tensor).second || repeats_;
+    }
+  }
   if (network.assignments.size() == 1) occurrences_ = occurrences(network, operands);
   if (occurrences_.size() < 2) occurrences_.clear();
 }
@@ -109,6 +116,7 @@ std::uint32_t StatementModels::add(const Contractions& contractions, std::size_t
     statement.factors.push_back(keyed ? sparse_factor(tensor, factor, *writes)
                                       : access(contractions, factor, path_of(paths, factor.tensor)));
     statement.leaves_out = statement.leaves_out || statement.factors.back()->leaves_out();
+    statement.operands.push_back(tensor.role == TensorRole::operand && statement.factors.back()->sparse() ? tensor.tensor : no_operand);
     if (statement.factors.back()->sparse()) {
       statement.met |= statement.filtered & index_set(factor.indices);
       statement.filtered |= index_set(factor.indices);
@@ -282,6 +290,19 @@ std::vector<JoinSet> StatementModels::uncounted() const {
   return missing;
 }
 
+double StatementModels::let_through_before(const Statement& statement, std::size_t factor, const Statement& beside, std::size_t before,
+                                          IndexSet bound) {
+  const TensorId operand = statement.operands[factor];
+  double density = 1;
+  for (std::size_t other = 0; operand != no_operand && other < before; ++other) {
+    if (beside.operands[other] != operand) continue;
+    const AccessModel& own = *statement.factors[factor];
+    const AccessModel& access = *beside.factors[other];
+    density = std::min(density, own.density(own.shared_with(access, access.bound(bound), own.bound(bound))));
+  }
+  return density;
+}
+
 StatementModels::Prefix& StatementModels::prefix(std::uint32_t number, IndexSet bound) {
   const Statement& statement = *statements_[number];
   bound &= statement.indices;
@@ -293,7 +314,7 @@ StatementModels::Prefix& StatementModels::prefix(std::uint32_t number, IndexSet 
     if (!access.leaves_out()) continue;
     const BoundState state = access.bound(bound);
     reached[factor] = {state, access.density(state)};
-    made.density *= reached[factor].density;
+    made.density *= let_through(reached[factor].density, repeats_ ? let_through_before(statement, factor, statement, factor, bound) : 1);
     made.filters |= filtering(number, factor, state, bound);
   }
   made.factors = reached;

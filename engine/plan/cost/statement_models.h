@@ -123,10 +123,12 @@ class StatementModels {
   StatementModels& operator=(const StatementModels&) = delete;
 
   static constexpr std::size_t usual_factors = 4;
+  static constexpr TensorId no_operand = ~TensorId{0};
   struct Statement {
     IndexSet indices = 0;
     std::vector<std::shared_ptr<const AccessModel>> factors;
     std::shared_ptr<const AccessModel> target;
+    ShortRow<TensorId, usual_factors> operands;  // per factor, of sparse operands: the tensor; no_operand
     ShortRow<int, usual_factors> first_bits;  // per factor, of its modes in a JoinSet; negative: not part of joins
     // Modes of sparse operands, with their indices: per factor, of those that a sparse intermediate is made from; of all.
     using FilteringModes = std::vector<std::pair<JoinSet, IndexId>>;
@@ -240,6 +242,11 @@ class StatementModels {
   /// Of a set, the accesses that have one of these indices, or one of those that have one, and so on.
   JoinSet joined_with(JoinSet set, IndexSet indices) const;
   /// What counted joins are off independence.
+  /// Whether several factors are one sparse operand.
+  bool any_repeats() const { return repeats_; }
+  /// What a factor lets through of what those in front of `before` among `beside` do, the same tensor at the same indices: of A(i,k)
+  /// behind A(i,j) the density of its i, of A(i,j) twice all of the second; 1: nothing.
+  static double let_through_before(const Statement& statement, std::size_t factor, const Statement& beside, std::size_t before, IndexSet bound);
   double join_ratio(JoinSet set);
   /// Joins whose ratio was asked for and that were not counted, ascending.
   std::vector<JoinSet> uncounted() const;
@@ -328,6 +335,7 @@ class StatementModels {
   const PlanOptions& options_;
   std::vector<double> extents_;
   std::vector<Occurrence> occurrences_;
+  bool repeats_ = false;
   std::unordered_map<JoinSet, double> ratios_;  // of sets asked for before
   std::vector<Known> accesses_;
   std::vector<std::unique_ptr<Statement>> statements_;  // which stay where they are

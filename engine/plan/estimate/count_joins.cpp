@@ -490,6 +490,8 @@ struct Use {
   double distinct = std::numeric_limits<double>::infinity();  // coordinates, of the operand with the fewest
 };
 
+constexpr double few_sampled = 24;  // coordinates that tell something
+
 // Those of most operands first; of those the widest.
 std::vector<IndexId> ranked_indices(const std::map<IndexId, Use>& uses) {
   std::vector<IndexId> ranked;
@@ -574,7 +576,20 @@ Expected<double> JoinCounter::ratio(JoinSet join) {
     for (int attempt = 0; attempt < attempts; ++attempt, part /= 4) {
       const auto found = state_->counted(members, shared, sampled, part);
       if (!found) return std::unexpected(found.error());
-      if (*found) return std::max(**found, 0.5) / part / independent;
+      if (!*found) continue;
+      auto answer = *found;
+      double of = part;
+      // None is no answer of some coordinates, of which a sample may have none at all: y of T(o,d,y,h) * T(p,q,y,g) has 182.
+      while (answer && *answer == 0 && of < 1) {
+        const double wider = std::min(1.0, of * 4);
+        const auto again = state_->counted(members, shared, sampled, wider);
+        if (!again) return std::unexpected(again.error());
+        if (!*again && uses.at(sampled).distinct * of < few_sampled) return std::optional<double>();
+        if (!*again) break;
+        answer = *again;
+        of = wider;
+      }
+      return std::max(*answer, 0.5) / of / independent;
     }
     return std::optional<double>();
   };
@@ -628,13 +643,17 @@ Expected<std::optional<double>> JoinCounter::entries(JoinSet join, IndexSet indi
   std::erase_if(uses, [&](const auto& use) { return use.second.operands < 2 && use.first != sampled; });
   const std::vector<IndexId> shared = State::connected(sampled, ranked_indices(uses), members);
   // As few as tell something, fewer where rows of blocks are long, then as many as the effort suffices for, by what those took.
-  constexpr double few_sampled = 24;
   constexpr double fewest_sampled = 6;
   const double most = std::min(1.0, state_->effort.entries / joined->most_entries);
   double share = std::min(most, few_sampled / kept[sampled].distinct);
   auto found = state_->counted(members, shared, sampled, share, indices);
   if (found && !*found) {
     share *= fewest_sampled / few_sampled;
+    found = state_->counted(members, shared, sampled, share, indices);
+  }
+  // None is no answer of some coordinates, of which a sample may have none at all: A(i,k) = T(p,i,j) * T(p,j,k) over 202 of each.
+  while (found && *found && **found == 0 && share < 1) {
+    share = std::min(1.0, share * 4);
     found = state_->counted(members, shared, sampled, share, indices);
   }
   if (!found || !*found) return found;

@@ -37,7 +37,11 @@ std::vector<Opening> openings_of(const OperandFacts& operand, ModeSet met, const
     if (meets(levels - 1) && opens_levels(given, opened)) found.push_back({path, layout_ns(opened, true, operand, machine)});
   }
   const Format marked = layout_of(AccessPath::marked(), operand);
-  if (meets(given.order() - 1) && given.levels.back().kind == LevelKind::compressed && parse_format(marked.text()))
+  // Places that no cache holds are not looked up sooner than entries are found, unless there are hardly more of them.
+  constexpr double more_bytes = 4;
+  const double most_bytes = std::max(machine.cache_bytes[2], more_bytes * static_cast<double>(operand.bytes));
+  const bool fits = stored_bytes(marked, operand.statistics) <= most_bytes;
+  if (fits && meets(given.order() - 1) && given.levels.back().kind == LevelKind::compressed && parse_format(marked.text()))
     found.push_back({AccessPath::marked(), layout_ns(marked, false, operand, machine)});
   return found;
 }
@@ -74,6 +78,11 @@ void PathSpace::find_openings() {
   }
   for (std::size_t number = 0; met != 0 && number < std::min(factors_.size(), most_opened); ++number) {
     ModeSet modes = 0;
+    // Both factors of A(i,j) * A(i,j) are read by one walk, as long as both are stored alike.
+    if (std::ranges::count(factors, access(number)) > 1) {
+      openings_.emplace_back();
+      continue;
+    }
     for (const TensorAccess& read : factors) {
       for (std::uint32_t mode = 0; read.tensor == access(number).tensor && mode < read.indices.size(); ++mode) {
         if (contains(met, read.indices[mode])) modes |= ModeSet{1} << mode;

@@ -31,6 +31,12 @@ std::optional<Contractions> with_mark_array(const Contractions& contractions, st
   if (operand.role != TensorRole::operand || !operand.sparse() || access.indices.size() < 2) return std::nullopt;
   if (members(indices).size() < access.indices.size() || is_mark_array_copy(contractions, step)) return std::nullopt;
   if (contractions.tensors.back().like == access.tensor) return std::nullopt;
+  // Both factors of A(i,j) * A(i,j) are read by one walk.
+  const bool repeats = std::ranges::any_of(reading.factors, [&](const ScheduledAccess& other) {
+    const ContractedTensor& read = contractions.tensors[other.tensor];
+    return &other != &access && read.role == TensorRole::operand && read.tensor == operand.tensor && other.indices == access.indices;
+  });
+  if (repeats) return std::nullopt;
   const bool meets = std::ranges::any_of(reading.factors, [&](const ScheduledAccess& other) {
     return &other != &access && contractions.tensors[other.tensor].sparse() && (index_set(other.indices) & indices) != 0;
   });

@@ -108,6 +108,25 @@ TEST_CASE("fibers are as long as what shares the outer loops meets them") {
   }
 }
 
+TEST_CASE("several factors of one tensor at the same indices let through what one does") {
+  // Half of the rows have entries, 600 in all: A(i,j) twice is walked once, A(i,k) beside it has the same rows.
+  const OwnedProblem made = problem("A:ij:ss:600 A:ij:ss:600 A:ik:ss:600 -> ", {{'i', 200}, {'j', 200}, {'k', 200}});
+  const auto innermost = [&](const std::string& text) {
+    const Schedule schedule = schedule_of(made, text);
+    const CostModel model(contractions_of(schedule), made);
+    const auto last = static_cast<std::uint32_t>(schedule.statements.size() - 1);
+    IndexSet all = 0;
+    for (const IndexId index : schedule.statements.back().loops) all |= one_index(index);
+    const double iterations = cost(schedule, made).loops.back().iterations;
+    CHECK(model.iterations(all, {last, last}) == doctest::Approx(iterations));
+    return iterations;
+  };
+  const Statistics& rows = made.operands.front().statistics;
+  const double used = rows.distinct(1);
+  CHECK(innermost("schedule\n  tree (A * A * A)\n  layout A ss:0,1 f64\n  result R f64\n  R[] += A[i,j] * A[i,j] * A[i,k]   loops i,j,k\n"
+                  "  parallel i serial\n") == doctest::Approx(600 * 600 / used));
+}
+
 TEST_CASE("what statements before and behind filter outside lasts for all loops below") {
   const OwnedProblem made = problem("K:ij:ss:600 L:jk:ss:600 M:ik:ss:600 -> ", {{'i', 200}, {'j', 200}, {'k', 200}});
   const std::string first = "  x[i,k] += K[i,j] * L[j,k]   loops i,k,j\n";

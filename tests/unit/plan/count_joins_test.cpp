@@ -67,6 +67,27 @@ Wedge wedge(std::size_t count) {
 
 }  // namespace
 
+TEST_CASE("a sample of few coordinates that meets nothing is widened") {
+  // One coordinate of a hundred has what meets, so that most samples of some coordinates miss it.
+  Wedge found;
+  Pairs left, right;
+  for (std::uint32_t i = 0; i < 100; ++i) left.emplace(i, i == 57 ? 1 : 0);
+  for (std::uint32_t k = 0; k < 100; ++k) right.emplace(1, k);
+  found.first = matrix_of(left, 100, 300);
+  found.second = matrix_of(right, 300, 100);
+  found.made = problem("K:ij:ss:1 L:jk:ss:1 -> ik", {{'i', 100}, {'j', 300}, {'k', 100}});
+  found.made.operands[0].statistics = statistics(found.first, Threads(1));
+  found.made.operands[1].statistics = statistics(found.second, Threads(1));
+  JoinCounter counter = found.counter({4, 1e9, 1e6});
+  const auto entries = counter.entries(0b1111, index_set(found.made.network.assignments[0].result.indices));
+  REQUIRE(entries.value());
+  CHECK(*entries.value() >= 100);
+  CHECK(*entries.value() <= 100 / 0.04);
+  const auto ratio = counter.ratio(0b1111);
+  REQUIRE(ratio);
+  CHECK(*ratio * found.independent() >= 50);
+}
+
 TEST_CASE("a join that is counted whole has its exact size") {
   Wedge made = wedge(3000);
   JoinCounter counter = made.counter(JoinBudget::exact());

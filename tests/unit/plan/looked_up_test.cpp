@@ -39,6 +39,18 @@ TEST_CASE("an operand whose rows are looked up is opened in place") {
   CHECK(found.cost.conversion_ns < 1'000'000 * given.options.machine.convert_entry);
 }
 
+TEST_CASE("what no cache holds is not marked, however often it is read, nor one of two factors that one walk reads") {
+  const auto is_marked = [](std::uint64_t extent, const std::string& text) {
+    OwnedProblem made = problem(text, {{'i', extent}, {'j', extent}});
+    made.options.calls = 1e9;
+    const Plan found = planned(made);
+    return std::ranges::any_of(found.schedule.tensors, [](const ScheduledTensor& tensor) { return tensor.format.levels.back().kind == LevelKind::bitmap; });
+  };
+  CHECK(is_marked(1'000, "A:ij:ss:40000 B:ij:ss:40000 -> i"));
+  CHECK_FALSE(is_marked(50'000, "A:ij:ss:700000 B:ij:ss:700000 -> i"));
+  CHECK_FALSE(is_marked(1'000, "A:ij:ss:40000 A:ij:ss:40000 -> i"));
+}
+
 TEST_CASE("the model prices an opened operand as cost() does once the schedule has it so") {
   const OwnedProblem given = product(100'000, 1'000'000);
   const Contractions contractions = contractions_of(planned(given).schedule);
