@@ -125,7 +125,8 @@ Expected<void> threads_on_engines(Errors& errors) {
   constexpr int calls = 20'000;
   constexpr int rounds = 15;
   std::vector<unsigned> numbers = {1, 2, 4};
-  if (const unsigned processors = std::min(std::thread::hardware_concurrency(), 64U); processors > numbers.back()) numbers.push_back(processors);
+  const unsigned processors = std::min(std::thread::hardware_concurrency(), 64U);
+  if (processors > numbers.back()) numbers.push_back(processors);
   const unsigned most = numbers.back();
   const auto M = random_sparse({{20, 20}, 50, 1, 1}, Resources());
   const auto x = random_dense({20}, 1, Resources());

@@ -238,8 +238,9 @@ bool all_finite(const Threads& threads, const Buffer& values, Scalar scalar) {
 KernelStatus BoundNetwork::State::add_copies(std::size_t number, bool threaded, Worker& worker) {
   BoundNest& nest = nests[number];
   if (!nest.private_copies) return KernelStatus::done;
+  const Threads* const sharing = threaded ? &resources.threads : nullptr;
   const auto add = [&](const PrivateCopies& copies, Buffer sum, std::span<const Buffer> buffers) {
-    with_element(tensors[copies.tensor].format().scalar, [&]<class T>(T) { add_in_order(threaded ? &resources.threads : nullptr, sum.as<T>(), buffers); });
+    with_element(tensors[copies.tensor].format().scalar, [&]<class T>(T) { add_in_order(sharing, sum.as<T>(), buffers); });
   };
   // There may be more, which no chunk of this run has cleared.
   const auto written = [&](const PrivateCopies& copies) { return std::span<const Buffer>(copies.buffers).first(nest.frames.size() - 1); };

@@ -246,7 +246,8 @@ class StatementModels {
   bool any_repeats() const { return repeats_; }
   /// What a factor lets through of what those in front of `before` among `beside` do, the same tensor at the same indices: of A(i,k)
   /// behind A(i,j) the density of its i, of A(i,j) twice all of the second; 1: nothing.
-  static double let_through_before(const Statement& statement, std::size_t factor, const Statement& beside, std::size_t before, IndexSet bound);
+  static double let_through_before(const Statement& statement, std::size_t factor, const Statement& beside, std::size_t before,
+                                   IndexSet bound);
   double join_ratio(JoinSet set);
   /// Joins whose ratio was asked for and that were not counted, ascending.
   std::vector<JoinSet> uncounted() const;

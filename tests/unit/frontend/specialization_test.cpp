@@ -201,8 +201,8 @@ TEST_CASE("specialization: rows without gaps are walked as vectors, a pattern wi
   CHECK(assumes(*profiled.kernel, "adjacent(M.1)"));
   CHECK_FALSE(assumes(*made(*pipeline, spmv, {{"M", holed}, {"x", x}}, Specialization::profiled).kernel, "adjacent"));
   // Rows of a dense factor are the loop inside: nothing is walked as a vector, so nothing is assumed.
-  CHECK_FALSE(assumes(*made(*pipeline, "y(i,r) = M(i,j) * x(j,r)", {{"M", triangle}, {"x", operand("ones(42x8)")}}, Specialization::profiled).kernel,
-                      "adjacent"));
+  const std::map<std::string, Tensor> of_rows = {{"M", triangle}, {"x", operand("ones(42x8)")}};
+  CHECK_FALSE(assumes(*made(*pipeline, "y(i,r) = M(i,j) * x(j,r)", of_rows, Specialization::profiled).kernel, "adjacent"));
   CHECK(run(*profiled.kernel, given, "y") == run(*generic.kernel, given, "y"));
   CHECK(pipeline->counters().fallbacks == 0);
   const std::map<std::string, Tensor> others = {{"M", holed}, {"x", x}};

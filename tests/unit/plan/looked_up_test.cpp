@@ -44,7 +44,9 @@ TEST_CASE("what no cache holds is not marked, however often it is read, nor one 
     OwnedProblem made = problem(text, {{'i', extent}, {'j', extent}});
     made.options.calls = 1e9;
     const Plan found = planned(made);
-    return std::ranges::any_of(found.schedule.tensors, [](const ScheduledTensor& tensor) { return tensor.format.levels.back().kind == LevelKind::bitmap; });
+    return std::ranges::any_of(found.schedule.tensors, [](const ScheduledTensor& tensor) {
+      return !tensor.format.levels.empty() && tensor.format.levels.back().kind == LevelKind::bitmap;
+    });
   };
   CHECK(is_marked(1'000, "A:ij:ss:40000 B:ij:ss:40000 -> i"));
   CHECK_FALSE(is_marked(50'000, "A:ij:ss:700000 B:ij:ss:700000 -> i"));
