@@ -70,19 +70,16 @@ void PathSpace::find_openings() {
   IndexSet once = 0;
   IndexSet met = 0;  // in several sparse operands
   const std::vector<TensorAccess>& factors = network_.assignments.front().terms.front().factors;
-  for (const TensorAccess& read : factors) {
-    if (!has_sparse_level(facts_of(operands_, read.tensor).format)) continue;
+  for (auto factor = factors.begin(); factor != factors.end(); ++factor) {
+    const TensorAccess& read = *factor;
+    // Both factors of A(i,j) * A(i,j) are read by one walk.
+    if (std::find(factors.begin(), factor, read) != factor || !has_sparse_level(facts_of(operands_, read.tensor).format)) continue;
     const IndexSet indices = index_set(read.indices);
     met |= once & indices;
     once |= indices;
   }
   for (std::size_t number = 0; met != 0 && number < std::min(factors_.size(), most_opened); ++number) {
     ModeSet modes = 0;
-    // Both factors of A(i,j) * A(i,j) are read by one walk, as long as both are stored alike.
-    if (std::ranges::count(factors, access(number)) > 1) {
-      openings_.emplace_back();
-      continue;
-    }
     for (const TensorAccess& read : factors) {
       for (std::uint32_t mode = 0; read.tensor == access(number).tensor && mode < read.indices.size(); ++mode) {
         if (contains(met, read.indices[mode])) modes |= ModeSet{1} << mode;

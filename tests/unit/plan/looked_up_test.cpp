@@ -41,7 +41,7 @@ TEST_CASE("an operand whose rows are looked up is opened in place") {
 
 TEST_CASE("what no cache holds is not marked, however often it is read, nor one of two factors that one walk reads") {
   const auto is_marked = [](std::uint64_t extent, const std::string& text) {
-    OwnedProblem made = problem(text, {{'i', extent}, {'j', extent}});
+    OwnedProblem made = problem(text, {{'i', extent}, {'j', extent}, {'k', extent}});
     made.options.calls = 1e9;
     const Plan found = planned(made);
     return std::ranges::any_of(found.schedule.tensors, [](const ScheduledTensor& tensor) {
@@ -51,6 +51,10 @@ TEST_CASE("what no cache holds is not marked, however often it is read, nor one 
   CHECK(is_marked(1'000, "A:ij:ss:40000 B:ij:ss:40000 -> i"));
   CHECK_FALSE(is_marked(50'000, "A:ij:ss:700000 B:ij:ss:700000 -> i"));
   CHECK_FALSE(is_marked(1'000, "A:ij:ss:40000 A:ij:ss:40000 -> i"));
+  // Beside a third access of the tensor all three are opened alike.
+  OwnedProblem thrice = problem("A:ij:ss:700000 A:ij:ss:700000 A:ik:ss:700000 -> j", {{'i', 50'000}, {'j', 50'000}, {'k', 50'000}});
+  thrice.options.calls = 1e6;
+  CHECK(check(planned(thrice).schedule, thrice));
 }
 
 TEST_CASE("the model prices an opened operand as cost() does once the schedule has it so") {
