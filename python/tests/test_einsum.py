@@ -89,6 +89,27 @@ def test_formats_of_the_result():
     assert weft.einsum("ijk->kj", T, tree="T0").shape == (4, 3)
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("of", ["f4", "f8"])
+def test_a_type_leaves_the_format(dtype, of):
+    S = sp.random(50, 60, 0.02, format="csr", random_state=2, dtype=of)
+    U = weft.sparse(20, 30, 40, nnz=30, seed=1, dtype=of)
+    for form in [("ij->ji", S), ("ij,kj", S, S), ("ij->i", S), ("ij,jk->ik", S, np.ones((60, 3), of)), ("ij->", S), ("ijk->kji", U), ("ijk->k", U)]:
+        plain, typed = weft.einsum(*form), weft.einsum(*form, dtype=dtype)
+        assert type(typed) is type(plain) or np.ndim(plain) == 0
+        assert getattr(typed, "format", "") == getattr(plain, "format", "") and typed.dtype == dtype
+        assert np.allclose(as_dense(typed), as_dense(plain), rtol=1e-6)
+    assert weft.einsum("ij,jk,kl", S, S.T, S, tree="(T0 * (T1 * T2))", dtype=dtype).dtype == dtype
+    assert weft.evaluate("B(i,j) = S(i,j)", S=S, format={"B": ":f32"}).format == "csr"
+
+
+def test_a_type_beside_types_of_others():
+    torch = pytest.importorskip("torch")
+    for of in (torch.float32, torch.float64):
+        made = weft.einsum("ij->i", torch.ones(2, 3, dtype=of), dtype="f4")
+        assert made.dtype == np.float32 and made.tolist() == [3, 3]
+
+
 @pytest.mark.parametrize("wrong", [
     ("ij,jk", A), ("ij", A, A), ("ijk", A), ("i", A), ("ij->ii", A), ("ij->k", A), ("ij,jk", A, A), ("i1", A),
     ("ij->jk->i", A), ("...i..", A),

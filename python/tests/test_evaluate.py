@@ -246,3 +246,29 @@ def test_layouts_are_chosen_for_matrices_of_ones_own():
     borrowed = weft.compile(SPMV, M=M, x=x, calls=1e6, choose_layouts=True)
     assert not any("is stored in" in line for line in borrowed.plan.report["explanation"]["search"])
     assert "strips" in str(weft.plan(SPMV, M=own, x=x, calls=1e6, choose_layouts=True).report["explanation"])
+
+
+def test_options_in_several_blocks_and_threads():
+    import threading
+
+    chosen, before = weft.options(threads=1), weft._engines.current()
+    with chosen as engine, chosen:
+        with chosen:
+            assert weft._engines.current() is engine
+        assert weft._engines.current() is engine
+    assert weft._engines.current() is before
+    both, seen = threading.Barrier(2), []
+
+    def use():
+        with chosen:
+            both.wait()
+            seen.append(weft._engines.current() is engine)
+            both.wait()
+        seen.append(weft._engines.current() is before)
+
+    threads = [threading.Thread(target=use) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == [True] * 4 and weft._engines.current() is before

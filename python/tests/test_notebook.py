@@ -97,6 +97,23 @@ def test_picture_of_a_small_matrix_is_its_pattern(matrix, format):
     assert ((picture > 0) == (matrix.toarray() != 0)).all()
 
 
+@pytest.mark.parametrize("format", ["bcsr(2,2)", "bcsr(3,2)", "dia", "dia(4)", "ell", "vbl", "band(2,2)", "sell(8)", "csb(4)", "lower", "upper",
+                                    "nm(2,4)", "skyline", "coo", "dcsr", "bsr", "dia_array"])
+def test_picture_of_a_layout_is_its_pattern(format):
+    array = np.diag(np.arange(1.0, 10)) + (0 if format in ("lower", "nm(2,4)") else np.diag(np.ones(8), 1))
+    if format in ("bsr", "dia_array"):
+        tensor = weft.tensor(scipy.sparse.bsr_array(array, blocksize=(3, 3)) if format == "bsr" else scipy.sparse.dia_array(array))
+    else:
+        tensor = weft.tensor(array, format=format)
+    (picture,) = pictures(tensor)
+    assert ((picture > 0) == (array != 0)).all()
+
+
+def test_pictures_of_layouts_of_three_modes():
+    tensor = weft.tensor(([1.0, 2.0], ([0, 3], [1, 0], [2, 2])), shape=(4, 2, 3), format="hicoo(2)")
+    assert [np.argwhere(each).tolist() for each in pictures(tensor)] == [[[0, 1], [3, 0]], [[0, 2], [3, 2]], [[0, 2], [1, 2]]]
+
+
 def test_picture_of_a_vector_is_a_strip():
     (picture,) = pictures(weft.tensor(np.array([0.0, 3, 0, -1])))
     assert (picture > 0).tolist() == [[False, True, False, True]]

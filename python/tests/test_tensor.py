@@ -519,3 +519,17 @@ def test_products_in_many_rows_have_no_start_for_each():
         made = weft.einsum(text, H, H)
         assert isinstance(made, weft.Tensor) and made.format == "ss:0,1" and made.nnz == entries and made.shape == (n, n)
     assert isinstance(weft.einsum("i,ij->ij", weft.tensor(([2.0], ([5],)), shape=(n,)), H), weft.Tensor)
+
+
+def test_iteration_is_over_rows(T, dense):
+    assert all(np.array_equal(row.to_numpy(), each) for row, each in zip(T, dense, strict=True))
+    for format in ("d", "s", "h"):
+        line = weft.tensor(np.arange(4.0), format=format)
+        assert list(line) == [0, 1, 2, 3] and all(type(each) is np.float64 for each in line)
+    assert np.iterable(T)
+    with pytest.raises(TypeError):
+        iter(weft.tensor(3.0))
+    pandas = pytest.importorskip("pandas")
+    line = weft.tensor(np.arange(3.0))
+    for made in (pandas.Series(line), pandas.Series(np.ones(3)) * line, pandas.DataFrame({"y": [1, 2, 3]}).assign(x=line).x):
+        assert made.tolist() == [0, 1, 2]

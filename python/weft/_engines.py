@@ -10,7 +10,7 @@ import _weft
 from weft.errors import InputError
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}
-_chosen = contextvars.ContextVar("weft engine", default=None)
+_chosen = contextvars.ContextVar("weft engine", default=None)  # with what it was chosen over
 _engines = {}  # by their options, as a text
 _guard = threading.Lock()
 
@@ -143,17 +143,18 @@ class Engine(_weft.Engine):
 
 
 class _Use:
-    """Makes an engine that of this context while a block lasts."""
+    """Makes an engine that of this context while a block lasts; in several blocks and threads at once, if wanted."""
 
     def __init__(self, engine):
         self._engine = engine
 
     def __enter__(self):
-        self._token = _chosen.set(self._engine)
+        _chosen.set((self._engine, _chosen.get()))
         return self._engine
 
     def __exit__(self, *_):
-        _chosen.reset(self._token)
+        chosen = _chosen.get()  # none in the child of a fork
+        _chosen.set(chosen and chosen[1])
 
 
 def _engine_with(options):
@@ -179,7 +180,8 @@ def default_engine():
 
 def current():
     """That of `weft.options` in this context, else the default one."""
-    return _chosen.get() or default_engine()
+    chosen = _chosen.get()
+    return chosen[0] if chosen else default_engine()
 
 
 def options(**changed):

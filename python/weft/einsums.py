@@ -19,7 +19,7 @@ def einsum(subscripts, *operands, out=None, dtype=None, format=None, semiring=No
 
     subscripts: ``"ij,jk->ik"``, with implicit results (``"ij,jk"``) and ``...``; or operands and lists of numbers in
     turn, ``einsum(A, [0, 1], x, [1], [0])``. Extents of 1 are not stretched: unequal extents are an error.
-    out: a dense array. dtype: f8 or f4, of the result. format: that of the result, as in ``"ds"``, or as of
+    out: a dense array. dtype: f8 or f4, of the result, whose format stays. format: that of the result, as in ``"ds"``, or as of
     `weft.evaluate` with the operands ``T0``, ``T1``, … and the result ``out``. tree: a contraction tree,
     ``"(T0 * T1) * T2"``. Operands and results are those of `weft.evaluate`.
 
@@ -48,7 +48,7 @@ def einsum(subscripts, *operands, out=None, dtype=None, format=None, semiring=No
         raise UnsupportedError(f"einsum of {len(operands)} operands; {len(_NAMES)} are the most")
     text = _notation(subscripts, len(operands))
     if dtype is not None or format is not None:
-        format = _format(subscripts, dtype, format, operands)
+        format = _format(dtype, format, operands)
     if format is None and tree is None:
         engine = _engines.current()
         key, named = _weft.signature(text, named)
@@ -141,23 +141,15 @@ def _without_dots(subscripts, orders):
     return f"{','.join(written)}->{result}"
 
 
-def _format(subscripts, dtype, format, operands):
-    """The formats that `dtype` and `format` ask for."""
+def _format(dtype, format, operands):
+    """The formats that `dtype` and `format` ask for; a type alone leaves it to the plan how the result is stored."""
     if dtype is None:
         return format
     dtype = np.dtype(dtype)
     if dtype not in (np.float64, np.float32):
         raise UnsupportedError(f"dtype={dtype}: weft computes in f8 and f4 so far")
-    given = [operand.dtype for operand in operands if hasattr(operand, "dtype")]
+    given = [each for each in (getattr(operand, "dtype", None) for operand in operands) if isinstance(each, np.dtype)]  # torch has its own
     if not all(np.can_cast(each, dtype, "same_kind") for each in given):
         raise TypeError(f"dtype={dtype}: operands are of type {', '.join(map(str, given))}")
-    scalar = "f32" if dtype == np.float32 else "f64"
-    if format is None:
-        before, arrow, result = subscripts.replace(" ", "").partition("->")
-        if not arrow:
-            result = "".join(letter for letter in set(before) - {","} if before.count(letter) == 1)
-        return {"out": "d" * len(result) + ":" + scalar} if result else {"out": ":" + scalar}
-    made = formats.by_name(format, ["out"], dict(zip(_NAMES, operands)))
-    if "out" not in made:
-        return {**made, **_format(subscripts, dtype, None, operands)}
-    return {**made, "out": formats.with_scalar(made["out"], dtype)}
+    made = {} if format is None else formats.by_name(format, ["out"], dict(zip(_NAMES, operands)))
+    return {**made, "out": formats.with_scalar(made.get("out", ""), dtype)}

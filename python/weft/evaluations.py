@@ -105,6 +105,7 @@ def plan(text, operands=None, /, *, format=None, results=None, tree=None, schedu
     _, named = _weft.signature(text, named)
     engine = _engines.current()
     request = _request(text, named, format, results, tree, schedule, calls)
+    request["formats"] = _with_levels(engine, text, named, request)
     request.update(plan_only=True, why=why or None, prove=prove or None, unfused=unfused or None,
                    choose_layouts=choose_layouts or None, stages=["network", "tree", "schedule", "loops", "llvm", "asm"])
     planned = Plan(engine._evaluate(text, named, request))
@@ -249,6 +250,7 @@ def _request(text, named, format, results, tree, schedule, calls):
 def _compiled(engine, text, named, format, results, tree, schedule, calls, choose_layouts=False):
     request = _request(text, named, format, results, tree, schedule, calls)
     request["choose_layouts"] = choose_layouts or None
+    request["formats"] = _with_levels(engine, text, named, request)
     as_matrix = any(formats.is_matrix(operand) for operand in named.values())
     kernel = engine._compile(text, named, request, as_matrix)
     shapes = {name: [np.shape(named[operand])[mode] for operand, mode in modes] for name, modes in kernel._extents.items()}
@@ -278,6 +280,19 @@ def _delivered(made, request, named):
              if name not in asked and len(kind.partition(":")[0]) == 2 and kind.strip("d") and kind not in ("ds", "ds:1,0")
              and not (kind.startswith("s") and shape[0] > MANY_ROWS)}
     return {**asked, **formats.typed(other, named)} if other and request["schedule"] is None else None
+
+
+def _with_levels(engine, text, named, request):
+    """The formats of a request, those of results that are a type of values alone (``":f32"``) behind the levels that are chosen without it."""
+    asked = request["formats"] or {}
+    types = {name: format for name, format in asked.items() if name not in named and isinstance(format, str) and format[:1] == ":"}
+    if not types:
+        return request["formats"]
+    free = {**request, "formats": {name: format for name, format in asked.items() if name not in types} or None}
+    report = Plan(engine._evaluate(text, named, {**free, "plan_only": True})).report
+    made = {name: (result["format"], result["extents"]) for name, result in report["results"].items()}
+    levels = {**{name: kind for name, (kind, _) in made.items()}, **(_delivered(made, free, named) or {})}
+    return {**asked, **{name: levels.get(name, "").removesuffix(":f32") + type_ for name, type_ in types.items()}}
 
 
 def wrong_operands(kernel, given):

@@ -126,8 +126,9 @@ def _entries(tensor):
         coordinates = np.unravel_index(places, array.shape)
         there = array[coordinates] != 0
         return [each_mode[there] for each_mode in coordinates], each
-    levels = [tensor._level(number) for number in range(tensor.ndim)]
-    if any(kind not in "ds" or stride for kind, _, _, _, stride in levels):
+    kinds = tensor.format.partition(":")[0]  # levels of a layout, "(i,j) -> ...", are of no mode
+    levels = [] if set(kinds) - set("ds") else [tensor._level(number) for number in range(tensor.ndim)]
+    if not levels or any(stride for _, _, _, _, stride in levels):
         return (list(tensor.to_coo(drop_zeros=True)[0]), 1) if tensor.nnz <= _MOST_EXPANDED else None
     places, each = _looked_at(tensor.nnz)
     places = places[np.asarray(tensor._values(False))[places] != 0]

@@ -252,6 +252,12 @@ class Tensor(_weft.Tensor):
             raise TypeError("a tensor without a dimension has no length")
         return self.shape[0]
 
+    def __iter__(self):
+        if not self.shape:
+            raise TypeError("iteration over a tensor without a dimension")
+        dense = self._dense() if self.ndim == 1 else None
+        return iter(self[row] for row in range(self.shape[0])) if dense is None else iter(np.asarray(dense))
+
     def _repr_html_(self):
         from weft import notebook_tensor
 
