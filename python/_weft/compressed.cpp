@@ -94,6 +94,11 @@ Order look_at(const CompressedView& view, Defect& defect) {
 void raise_defect(const CompressedView& view, const char* name, const Defect& defect) {
   const char* const fiber = fiber_word(view.arrangement);
   const auto number = static_cast<unsigned long long>(defect.fiber);
+  if (defect.what == Defect::What::decreases && defect.begin <= defect.end) {
+    raise_input(name, "%s: indptr is %lld after %s %llu, beyond its end at %llu", name, static_cast<long long>(defect.end), fiber,
+                number, static_cast<unsigned long long>(view.nnz));
+    return;
+  }
   if (defect.what == Defect::What::decreases) {
     raise_input(name, "%s: indptr decreases after %s %llu, from %lld to %lld", name, fiber, number,
                 static_cast<long long>(defect.begin), static_cast<long long>(defect.end));

@@ -66,15 +66,16 @@ DenseRead read_dense(PyObject* array, bool writable, DenseView& view) {
     return DenseRead::other;
   }
   const Py_ssize_t width = view.scalar == WEFT_F64 ? 8 : 4;
-  if (buffer->ndim > most_dimensions ||
-      reinterpret_cast<std::uintptr_t>(buffer->buf) % static_cast<std::uintptr_t>(width) != 0) {
-    return DenseRead::other;
-  }
+  if (buffer->ndim > most_dimensions) return DenseRead::other;
+  // No element has a place: empty fields of records lie anywhere.
+  const bool empty = std::any_of(buffer->shape, buffer->shape + buffer->ndim, [](Py_ssize_t extent) { return extent == 0; });
+  const auto misaligned = reinterpret_cast<std::uintptr_t>(buffer->buf) % static_cast<std::uintptr_t>(width);
+  if (misaligned != 0 && !empty) return DenseRead::other;
   view.order = buffer->ndim;
-  view.values = buffer->buf;
+  view.values = static_cast<char*>(buffer->buf) - misaligned;
   for (int mode = 0; mode < view.order; ++mode) {
     const auto at = static_cast<std::size_t>(mode);
-    if (buffer->strides[mode] % width != 0) return DenseRead::other;
+    if (buffer->strides[mode] % width != 0 && !empty) return DenseRead::other;
     view.extents[at] = static_cast<std::uint64_t>(buffer->shape[mode]);
     view.strides[at] = buffer->strides[mode] / width;
   }

@@ -156,7 +156,11 @@ bool read_operand(const char* name, PyObject* object, Operand& operand) {
     if (!operand.object) return false;
     operand.kind = kind_of(operand.object.get(), &operand.matrix_class);
     read = read_in_place(name, operand);
-    if (read == Read::other) raise_input(name, "%s: an object of type %s cannot be read", name, "this");
+    if (read == Read::other) {
+      const Ref type = Ref::taken(PyObject_GetAttrString(reinterpret_cast<PyObject*>(Py_TYPE(object)), "__name__"));
+      const char* const word = type ? PyUnicode_AsUTF8AndSize(type.get(), nullptr) : nullptr;
+      if (word) raise_input(name, "%s: an object of type %s cannot be read", name, word);
+    }
   }
   return read == Read::done;
 }

@@ -281,3 +281,16 @@ def test_names_and_formats_of_results():
     refused("a text is wanted", lambda: weft.evaluate("y(i) = x(i)", {1: X}), TypeError)
     refused("a text is wanted", lambda: weft.evaluate("y(i) = x(i)", x=X, format={"y": 5}), TypeError)
     refused("write array=array.astype", lambda: weft.tensor(np.arange(3)), weft.UnsupportedError)
+
+
+def test_starts_beyond_the_entries():
+    S = sp.csr_array(np.eye(3))
+    S.indptr[1] = 9
+    refused("S: indptr is 9 after row 0, beyond its end at 3", lambda: weft.evaluate("y(i) = S(i,j)", S=S))
+
+
+def test_empty_fields_of_records_are_arrays():
+    for shape in [(0, 3), (3, 0), (0,)]:
+        field = np.zeros(shape, [("p", "i1"), ("x", "f8")])["x"]
+        assert weft.einsum("ij->i" if len(shape) == 2 else "i->i", field).shape == shape[:1]
+        assert weft.tensor(field).shape == shape

@@ -49,10 +49,75 @@ def test_torch_refused():
     for wrong, error in [(torch.ones(3, dtype=torch.float16), TypeError), (torch.ones(3, dtype=torch.bfloat16), TypeError),
                          (torch.ones(3, dtype=torch.int64), weft.UnsupportedError),
                          (torch.ones(3, dtype=torch.complex64), weft.UnsupportedError)]:
-        with pytest.raises(error):
+        with pytest.raises(error, match="T0"):
             weft.einsum("i->", wrong)
     with pytest.raises(weft.UnsupportedError, match=r"write .*\.cpu\(\)"):
         weft.evaluate("s = x(i)", x=torch.ones(3, device="meta"))
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CS")
+def test_torch_sparse_of_other_types():
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("scipy")
+    dense = torch.from_numpy(MATRIX)
+    for layout in ("to_sparse", "to_sparse_csr", "to_sparse_csc"):
+        def stored(dtype):
+            return getattr(dense.to(dtype), layout)()
+
+        for of in (torch.int64, torch.int32, torch.uint8, torch.float32):
+            assert np.array_equal(product(stored(of)), MATRIX @ VECTOR)
+        for of, error, line in [(torch.bool, weft.UnsupportedError, r"write M=M.double\(\)"), (torch.float16, TypeError, r"write M=M.double\(\)"),
+                                (torch.bfloat16, TypeError, r"write M=M.double\(\)"), (torch.complex64, weft.UnsupportedError, "M=M.real")]:
+            with pytest.raises(error, match=f"^M.*{line}"):
+                weft.evaluate("y(i) = M(i,j)", M=stored(of))
+        with pytest.raises(weft.InputError, match="M: .* lose digits"):
+            weft.evaluate("y(i) = M(i,j)", M=getattr(dense.to(torch.int64) * 2**60, layout)())
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CS")
+def test_torch_of_other_makes():
+    torch = pytest.importorskip("torch")
+    negative = torch.full((3,), 1 + 2j, dtype=torch.complex128).conj().imag
+    assert negative.is_neg() and weft.einsum("i->", negative) == -6
+    batched = torch.sparse_csr_tensor(torch.tensor([[0, 1, 2]] * 2), torch.tensor([[0, 1], [1, 0]]), torch.ones(2, 2).double(), (2, 2, 2))
+    hybrid = torch.sparse_coo_tensor([[0, 1]], torch.ones(2, 3).double(), (2, 3))
+    for stored in (batched, hybrid, torch.ones(4, 4).double().to_sparse_bsr((2, 2))):
+        letters = "ijk"[:stored.ndim]
+        with pytest.raises(weft.UnsupportedError, match=r"T0: .*write T0=T0.to_dense\(\)"):
+            weft.einsum(letters, stored)
+        assert np.array_equal(weft.einsum(letters, stored.to_dense().to_sparse()).sum(), stored.to_dense().sum())
+
+
+def test_xarray():
+    xarray = pytest.importorskip("xarray")
+    labelled = xarray.DataArray(MATRIX, dims=("a", "b"), coords={"a": [1, 2, 3]})
+    assert np.array_equal(product(labelled), MATRIX @ VECTOR)
+    assert np.array_equal(weft.tensor(labelled, format="ds").to_numpy(), MATRIX)
+    with pytest.raises(weft.UnsupportedError, match=r"write T0=T0.astype\(float\)"):
+        product(labelled.astype(int))
+
+
+def test_arrays_with_coordinates_of_their_own():
+    labelled = type("Labelled", (), {"coords": {"a": [1, 2]}, "data": np.ones(2), "shape": (2,), "__array__": lambda self, *_, **__: np.ones(2)})
+    assert weft.einsum("i->", labelled()) == 2
+
+
+def test_pydata_compressed():
+    sparse = pytest.importorskip("sparse")
+    for axes in ((0,), (1,)):
+        stored = sparse.GCXS.from_numpy(MATRIX, compressed_axes=axes)
+        assert np.array_equal(product(stored), MATRIX @ VECTOR)
+        lent = weft.tensor(stored)
+        assert lent.format == ("ds:0,1" if axes == (0,) else "ds:1,0") and np.array_equal(lent.to_numpy(), MATRIX)
+        assert np.array_equal(product(sparse.GCXS.from_numpy(MATRIX.astype(int), compressed_axes=axes)), MATRIX @ VECTOR)
+    assert weft.einsum("ijk->", sparse.GCXS.from_numpy(np.ones((2, 3, 4)))) == 24
+    for made in (sparse.COO, sparse.GCXS):
+        with pytest.raises(weft.UnsupportedError, match="T0: a fill value of 2"):
+            product(made.from_numpy(MATRIX, fill_value=2))
+        with pytest.raises(weft.UnsupportedError, match=r"write T0=T0.astype\(float\)"):
+            product(made.from_numpy(MATRIX.astype(bool)))
+    with pytest.raises(weft.UnsupportedError, match=r"write T0=T0.to_coo\(\)"):
+        product(sparse.DOK.from_numpy(MATRIX))
 
 
 def test_pydata_sparse():

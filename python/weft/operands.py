@@ -43,9 +43,9 @@ def adapt(name, operand):
     unmasked(name, operand)
     if isinstance(operand, np.ndarray):
         return _array(name, operand)
-    coo = _coordinates(operand)
-    if coo is not None:
-        return coo
+    pydata = _pydata(name, operand)
+    if pydata is not None:
+        return pydata
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(operand, torch.Tensor):
         return _torch(name, operand)
@@ -99,10 +99,14 @@ def _array(name, array, cast="{}.astype(float)"):
     return array
 
 
+def _word(name):
+    return name if name.isidentifier() else "array"  # of "the tensor"
+
+
 def _other_type(name, dtype, cast="{}.astype(float)"):
     """An error, not a cast that nobody asked for: it could take as much memory again, or lose digits."""
     native = dtype.newbyteorder("=") if dtype.kind in "biufc" else dtype
-    word = name if name.isidentifier() else "array"  # of "the tensor"
+    word = _word(name)
     if native.kind in "biu":
         told = f"{name} is of type {native}, of which weft computes nothing yet"
         return UnsupportedError(f"{told}; write {word}={cast.format(word)}")
@@ -166,36 +170,71 @@ def _diagonals(name, matrix):
                  offsets=np.ascontiguousarray(offsets[inside], dtype=np.int64))
 
 
-def _coordinates(operand):
-    """Arrays of coordinates, as pydata.sparse has them (COO, and GCXS through it)."""
+def _pydata(name, operand):
+    """Sparse arrays of pydata.sparse, and what looks like them; None for others, as arrays of xarray with their coordinates."""
+    word, fill = _word(name), getattr(operand, "fill_value", 0)
+    if hasattr(operand, "to_coo") and isinstance(getattr(operand, "data", None), dict):
+        raise UnsupportedError(f"{name} is a {type(operand).__name__}; write {word}={word}.to_coo()")
     if hasattr(operand, "tocoo") and hasattr(operand, "compressed_axes"):
+        if operand.ndim == 2 and fill == 0 and "scipy.sparse" in sys.modules:
+            by_rows = tuple(operand.compressed_axes) == (0,)
+            return _lent(name, by_rows, operand.data, operand.indices, operand.indptr, operand.shape)
         operand = operand.tocoo()
-    coords, data, shape = (getattr(operand, word, None) for word in ("coords", "data", "shape"))
-    if coords is None or data is None or shape is None or isinstance(operand, np.ndarray):
+    coords, data, shape = (getattr(operand, each, None) for each in ("coords", "data", "shape"))
+    of_entries = isinstance(coords, np.ndarray) and coords.ndim == 2 and coords.dtype.kind in "iu"
+    if not of_entries or data is None or shape is None or isinstance(operand, np.ndarray):
         return None
-    if getattr(operand, "fill_value", 0) != 0:
-        raise UnsupportedError(f"a fill value of {operand.fill_value}: weft has 0 so far")
-    return _engines.current().tensor((data, coords), shape=shape)
+    if fill != 0:
+        raise UnsupportedError(f"{name}: a fill value of {fill}; weft has 0 so far")
+    return _engines.current().tensor((values_of_entries(name, data), coords), shape=shape)
+
+
+def values_of_entries(name, values, cast="{}.astype(float)"):
+    """Values beside coordinates: also integers, where f8 has each of them."""
+    values = np.asarray(unmasked(name, values))
+    if values.dtype.kind not in "iu":
+        return _array(name, values, cast)
+    if values.size and (values.max() > 1 << 53 or values.min() < -(1 << 53)):
+        told = f"{name}: values of type {values.dtype} beyond 2**53 would lose digits"
+        raise InputError(f"{told}; write {_word(name)}={cast.format(_word(name))}")
+    return values.astype(np.float64)
+
+
+def _lent(name, by_rows, values, indices, starts, shape, cast="{}.astype(float)"):
+    """Arrays of another package as a csr or csc of scipy over them."""
+    import scipy.sparse
+
+    made = scipy.sparse.csr_array if by_rows else scipy.sparse.csc_array
+    return made((values_of_entries(name, values, cast), indices, starts), shape=tuple(shape))
 
 
 def _torch(name, tensor):
-    """Tensors of torch on the CPU: dense ones in place, coo and csr copied."""
+    """Tensors of torch on the CPU: dense ones, csr and csc in place, coo copied."""
     import torch
 
+    word, cast = _word(name), "{}.double()"
     if tensor.device.type != "cpu":
-        raise UnsupportedError(f"{name} is on {tensor.device}; write {name}={name}.cpu()")
+        raise UnsupportedError(f"{name} is on {tensor.device}; write {word}={word}.cpu()")
+    if tensor.is_complex():
+        raise _other_type(name, np.dtype(f"c{tensor.element_size()}"))
+    if tensor.is_quantized:
+        raise UnsupportedError(f"{name} is of type {tensor.dtype}; write {word}={word}.dequantize()")
+    if tensor.dtype == torch.bfloat16:
+        raise TypeError(f"{name}: numbers of type {tensor.dtype} are none that weft has; f8 and f4 are; write {word}={word}.double()")
     tensor = tensor.detach()
     if tensor.layout == torch.strided:
-        return _array(name, tensor.numpy(), "{}.double()")
+        return _array(name, tensor.resolve_neg().numpy(), cast)
+    other = UnsupportedError(f"{name}: a tensor of torch with layout {tensor.layout} and shape {tuple(tensor.shape)} is not read so far; "
+                             f"write {word}={word}.to_dense(), or {word}={word}.to_dense().to_sparse()")
     if tensor.layout == torch.sparse_coo:
+        if tensor.dense_dim():
+            raise other
         tensor = tensor.coalesce()
-        return _engines.current().tensor((tensor.values().numpy(), tensor.indices().numpy()), shape=tuple(tensor.shape))
-    if tensor.layout in (torch.sparse_csr, torch.sparse_csc):
-        import scipy.sparse
-
+        values = values_of_entries(name, tensor.values().numpy(), cast)
+        return _engines.current().tensor((values, tensor.indices().numpy()), shape=tuple(tensor.shape))
+    if tensor.layout in (torch.sparse_csr, torch.sparse_csc) and tensor.ndim == 2:
         by_rows = tensor.layout == torch.sparse_csr
-        pointers, indices = ((tensor.crow_indices(), tensor.col_indices()) if by_rows
-                             else (tensor.ccol_indices(), tensor.row_indices()))
-        made = scipy.sparse.csr_array if by_rows else scipy.sparse.csc_array
-        return made((tensor.values().numpy(), indices.numpy(), pointers.numpy()), shape=tuple(tensor.shape))
-    raise UnsupportedError(f"{name}: tensors of torch with layout {tensor.layout}")
+        starts, indices = ((tensor.crow_indices(), tensor.col_indices()) if by_rows
+                           else (tensor.ccol_indices(), tensor.row_indices()))
+        return _lent(name, by_rows, tensor.values().numpy(), indices.numpy(), starts.numpy(), tensor.shape, cast)
+    raise other

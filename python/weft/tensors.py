@@ -100,11 +100,9 @@ def _packed(engine, values, shape, format, copy, trusted):
 
 
 def _of_coordinates(engine, values, coordinates, shape):
-    from weft.operands import unmasked
+    from weft.operands import unmasked, values_of_entries
 
     values = np.asarray(unmasked("values", values))
-    if values.dtype.kind in "biu" and not hasattr(values, "__array_interface__"):
-        values = values.astype(float)
     if isinstance(coordinates, np.ndarray) and coordinates.ndim == 2:
         coordinates = list(coordinates)
     coordinates = [np.asarray(each) for each in coordinates]
@@ -126,13 +124,7 @@ def _of_coordinates(engine, values, coordinates, shape):
     shape = checked_shape(shape)
     if len(shape) != len(coordinates):
         raise InputError(f"a shape of {len(shape)} extents for coordinates of {len(coordinates)} modes")
-    if values.dtype.kind in "iu":
-        if values.size and (values.max() > _EXACT or values.min() < -_EXACT):
-            raise InputError(f"values of type {values.dtype} beyond 2**53 would lose digits; write values.astype(float)")
-        values = values.astype(np.float64)
-    from weft.operands import _array
-
-    values = np.ascontiguousarray(_array("values", values))
+    values = np.ascontiguousarray(values_of_entries("values", values))
     coordinates = [np.ascontiguousarray(each, dtype=np.int64) for each in coordinates]
     return engine._coo(shape, coordinates, values)
 
