@@ -2,12 +2,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <utility>
 #include <vector>
 
 #include "frontend/c_api.h"
+#include "runtime/blocks.h"
 #include "runtime/indices.h"
+#include "runtime/layout_entries.h"
 #include "runtime/level_traits.h"
 #include "runtime/overlap.h"
 #include "runtime/scalar_traits.h"
@@ -46,20 +49,58 @@ using namespace weft::c_api;
 
 namespace {
 
-/// Row-major entries to where the strides say.
-template <class Element>
-void scatter(std::span<const Element> entries, const std::vector<std::uint64_t>& extents, const std::int64_t* strides, Element* to) {
-  std::vector<std::uint64_t> at(extents.size());
-  std::int64_t element = 0;
-  for (const Element entry : entries) {
-    to[element] = entry;
+/// at(n, place) for each element of a row-major order, with its place by the strides.
+template <class F>
+void each_place(const std::vector<std::uint64_t>& extents, std::uint64_t elements, const std::int64_t* strides, F&& at) {
+  std::vector<std::uint64_t> index(extents.size());
+  std::int64_t place = 0;
+  for (std::uint64_t n = 0; n < elements; ++n) {
+    at(n, place);
     for (std::size_t mode = extents.size(); mode-- > 0;) {
-      element += strides[mode];
-      if (++at[mode] < extents[mode]) break;
-      element -= strides[mode] * static_cast<std::int64_t>(extents[mode]);
-      at[mode] = 0;
+      place += strides[mode];
+      if (++index[mode] < extents[mode]) break;
+      place -= strides[mode] * static_cast<std::int64_t>(extents[mode]);
+      index[mode] = 0;
     }
   }
+}
+
+/// Entries, no two of one place, to where the strides say.
+template <class Element>
+void scatter(const Coordinates& listed, const std::int64_t* strides, Element* to, const Threads& threads) {
+  const auto values = listed.values.as<const Element>();
+  for_blocks(threads, Blocks(listed.count, threads), [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
+    std::array<std::int64_t, 512> places{};
+    for (std::uint64_t first = begin; first < end; first += places.size()) {
+      const std::uint64_t count = std::min<std::uint64_t>(places.size(), end - first);
+      places.fill(0);
+      for (std::size_t mode = 0; mode < listed.crd.size(); ++mode) {
+        with_width(coordinate_bits(listed.extents[mode]), [&]<class T>(T) {
+          const auto crd = listed.crd[mode].as<const T>().subspan(first, count);
+          for (std::uint64_t n = 0; n < count; ++n) places[n] += static_cast<std::int64_t>(crd[n]) * strides[mode];
+        });
+      }
+      for (std::uint64_t n = 0; n < count; ++n) to[places[n]] = values[first + n];
+    }
+  });
+}
+
+/// Zeros at all places of a tensor; `reach`: elements from the first of them to the last.
+template <class Element>
+void clear(const std::vector<std::uint64_t>& extents, const std::int64_t* strides, std::uint64_t reach, Element* to,
+           const Threads& threads) {
+  std::uint64_t elements = 1;
+  for (const std::uint64_t extent : extents) elements *= extent;
+  if (elements < reach) return each_place(extents, elements, strides, [&](std::uint64_t, std::int64_t place) { to[place] = 0; });
+  for_blocks(threads, Blocks(elements, threads, 1 << 16),
+             [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) { std::fill(to + begin, to + end, Element{0}); });
+}
+
+/// The entries of which conversions make those of other formats: paddings are left out.
+Expected<Coordinates> listed_of(const Tensor& tensor, const Resources& resources) {
+  if (!tensor.format().layout) return entries(tensor, false, resources);
+  if (auto valid = verify_once(tensor, resources, "the tensor"); !valid) return std::unexpected(valid.error());
+  return entries_with_layout(tensor, tensor.padded() ? Zeros::without_sign_left_out : Zeros::kept, resources);
 }
 
 }  // namespace
@@ -135,14 +176,26 @@ int32_t weft_tensor_to_dense(const weft_engine* engine, const weft_tensor* tenso
       return input_error(fmt::format("host memory of {} elements for {} entries, which take {}", count, fmt::join(stored.extents(), "x"),
                                      memory->elements));
     }
-    const auto dense = convert(stored, dense_format(stored.order(), stored.format().scalar), engine->resources(), "the tensor");
-    if (!dense) return std::unexpected(dense.error());
     std::vector<std::int64_t> packed(stored.order());
     std::int64_t next = 1;
     for (std::size_t mode = stored.order(); mode-- > 0; next *= static_cast<std::int64_t>(stored.extents()[mode])) packed[mode] = next;
     const std::int64_t* by_mode = strides ? strides : packed.data();
+    const Resources resources = engine->resources();
+    if (stored.format().all_dense()) {
+      const auto dense = convert(stored, dense_format(stored.order(), stored.format().scalar), resources, "the tensor");
+      if (!dense) return std::unexpected(dense.error());
+      with_element(stored.format().scalar, [&]<class T>(T) {
+        const auto from = dense->values().as<const T>();
+        each_place(stored.extents(), from.size(), by_mode,
+                   [&, to = static_cast<T*>(values)](std::uint64_t n, std::int64_t place) { to[place] = from[n]; });
+      });
+      return {};
+    }
+    const auto listed = listed_of(stored, resources);
+    if (!listed) return std::unexpected(listed.error());
     with_element(stored.format().scalar, [&]<class T>(T) {
-      scatter(dense->values().as<const T>(), stored.extents(), by_mode, static_cast<T*>(values));
+      clear(stored.extents(), by_mode, memory->elements, static_cast<T*>(values), resources.threads);
+      scatter(*listed, by_mode, static_cast<T*>(values), resources.threads);
     });
     return {};
   });

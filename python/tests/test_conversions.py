@@ -488,3 +488,25 @@ def test_many_indices_that_are_sorted_in_place_are_noticed():
             M.sort_indices()
             M.indices[1], M.indices[2] = M.indices[2], M.indices[1]
             M.has_sorted_indices = False
+
+
+@pytest.mark.parametrize("format", ["ss", "ds", "ds:1,0", "sd", "sd:1,0", "uq", "hs", "hh", "bb", "db", "sb", "hd", "bcsr(2,2)", "bcsr(3,5)",
+                                    "bcsr(2,2,unaligned)", "dia", "dia(4)", "ell", "vbl", "sell(8)", "csb(4)", "skyline", "nm(20,26)"])
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_dense_arrays_of_every_format(format, dtype, rng):
+    dense = np.where(rng.random((37, 26)) < 0.2, rng.integers(-4, 5, (37, 26)), 0).astype(dtype)
+    dense[3, 4], dense[5, 5] = np.nan, -0.0
+    for threads in (1, 3):
+        with weft.options(threads=threads):
+            made = weft.tensor(dense, format=format)
+            for array in (made.to_numpy(), made.toarray(), np.asarray(made)):
+                assert array.dtype == dtype and np.array_equal(array, dense, equal_nan=True) and array.flags.writeable
+                assert np.signbit(array[5, 5]) == np.signbit(made[5, 5])
+
+
+def test_dense_arrays_of_large_tensors_are_not_made_twice(rng):
+    entries = (rng.random(200_000), rng.integers(0, 3000, (2, 200_000)))
+    expected = sp.coo_array(entries, shape=(3000, 3000)).toarray()
+    with weft.options(memory_limit="60M"):  # the array has 72 MB, of numpy's
+        for format in ("ss", "ds:1,0"):
+            assert np.allclose(weft.tensor(entries, shape=(3000, 3000)).convert(format).toarray(), expected)

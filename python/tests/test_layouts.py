@@ -172,7 +172,7 @@ def test_defects_are_told():
         weft.evaluate(SPMV, M=M, x=x)
     M = blocks()
     M.indptr[1] = 9
-    with pytest.raises(weft.InputError, match="indptr decreases after block row"):
+    with pytest.raises(weft.InputError, match="indptr is 9 after block row 0, beyond its end at 8"):
         weft.evaluate(SPMV, M=M, x=x)
     M = blocks()
     M.indptr = M.indptr[:-1]

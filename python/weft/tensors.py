@@ -280,7 +280,7 @@ class Tensor(_weft.Tensor):
         array([[0., 0.],
                [5., 0.]])
         """
-        return np.array(self)
+        return np.array(self._dense()) if self._dense() is not None else self.to_numpy()
 
     todense = toarray
 
@@ -288,7 +288,7 @@ class Tensor(_weft.Tensor):
         array = self.to_numpy()
         if dtype is not None and array.dtype != dtype:
             return array.astype(dtype)
-        return array.copy() if copy else array
+        return array.copy() if copy and array.base is not None else array
 
     def to_scipy(self):
         """A csr array of scipy (csc for a tensor by columns), over the tensor's memory where its format is ds.

@@ -91,9 +91,11 @@ void products(weft_engine* engine) {
   EXPECT(weft_tensor_nnz(m) == 3);
   {
     double dense[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
-    static const int64_t with_gap[2] = {4, 1};
+    static const int64_t with_gap[2] = {4, 1}, by_columns[2] = {1, 2};
     EXPECT(weft_tensor_to_dense(engine, m, dense, 7, with_gap, &error) == WEFT_OK);
-    EXPECT(dense[0] == 1 && dense[2] == 2 && dense[3] == -1 && dense[6] == 3 && dense[7] == -1);
+    EXPECT(dense[0] == 1 && dense[1] == 0 && dense[2] == 2 && dense[3] == -1 && dense[4] == 0 && dense[6] == 3 && dense[7] == -1);
+    EXPECT(weft_tensor_to_dense(engine, m, dense, 6, by_columns, &error) == WEFT_OK);
+    EXPECT(dense[0] == 1 && dense[1] == 0 && dense[2] == 0 && dense[3] == 0 && dense[4] == 2 && dense[5] == 3 && dense[7] == -1);
     EXPECT_ERROR(WEFT_INPUT, "6 elements", weft_tensor_to_dense(engine, m, dense, 6, with_gap, &error));
     EXPECT_ERROR(WEFT_INPUT, "8 elements", weft_tensor_to_dense(engine, m, dense, 8, NULL, &error));
     EXPECT_ERROR(WEFT_INPUT, "'values' is NULL", weft_tensor_to_dense(engine, m, NULL, 6, NULL, &error));
