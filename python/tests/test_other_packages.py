@@ -74,6 +74,14 @@ def test_torch_sparse_of_other_types():
             weft.evaluate("y(i) = M(i,j)", M=getattr(dense.to(torch.int64) * 2**60, layout)())
 
 
+def test_torch_without_dimensions_is_a_number():
+    torch = pytest.importorskip("torch")
+    T = weft.tensor(MATRIX, format="ds")
+    for two in (torch.tensor(2.0), torch.tensor(2), torch.tensor(2.0, requires_grad=True)):
+        for made, expected in [(T / two, MATRIX / 2), (T * two, MATRIX * 2), (T**two, MATRIX**2)]:
+            assert made.format == "ds:0,1" and np.array_equal(made.to_numpy(), expected)
+
+
 @pytest.mark.filterwarnings("ignore:Sparse CS")
 def test_torch_of_other_makes():
     torch = pytest.importorskip("torch")

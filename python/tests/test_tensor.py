@@ -1,5 +1,8 @@
 """weft.Tensor: what it tells, elements and slices, arithmetic, files."""
 
+import contextlib
+import re
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -533,3 +536,50 @@ def test_iteration_is_over_rows(T, dense):
     line = weft.tensor(np.arange(3.0))
     for made in (pandas.Series(line), pandas.Series(np.ones(3)) * line, pandas.DataFrame({"y": [1, 2, 3]}).assign(x=line).x):
         assert made.tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize("format", ["ds", "dd", "ss:0,1:f32"])
+def test_means_of_no_elements_are_nan(format):
+    dtype = "f4" if "f32" in format else "f8"
+    for shape in [(0, 3), (3, 0), (0, 0)]:
+        T = weft.tensor(np.zeros(shape), format=format)
+        for axis, count in [(None, 0), ((0, 1), 0), (0, shape[0]), (1, shape[1])]:
+            with contextlib.nullcontext() if count else pytest.warns(RuntimeWarning, match="mean of no elements"):
+                made = T.mean(axis)
+            left = () if axis in (None, (0, 1)) else shape[1 - axis:2 - axis]
+            assert np.array_equal(made, np.full(left, 0 if count else np.nan), equal_nan=True) and made.dtype == dtype
+
+
+def test_arrays_without_dimensions_are_numbers():
+    T = weft.tensor(np.array([[0.0, 2], [4, 0]]), format="ds")
+    twos = [np.array(2.0), np.array(2), np.array(2, "f4"), weft.tensor(2.0)]
+    for two in twos:
+        for made, expected in [(T / two, [[0, 1], [2, 0]]), (T * two, [[0, 4], [8, 0]]), (two * T, [[0, 4], [8, 0]]), (T**two, [[0, 4], [16, 0]])]:
+            assert made.format == "ds:0,1" and np.array_equal(made.to_numpy(), expected)
+    assert (weft.tensor(np.eye(2)) * np.array(2)).to_numpy().tolist() == [[2, 0], [0, 2]]
+    with pytest.raises(weft.UnsupportedError, match="NaN"):
+        T / np.array(0.0)
+    with pytest.raises(weft.UnsupportedError, match="complex"):
+        T * np.array(1j)
+
+
+def test_products_that_numpy_stretches_name_the_einsum():
+    T, row = weft.sparse(4, 3, nnz=5), np.arange(1.0, 4)
+    for product in (lambda: T * row, lambda: row * T, lambda: T * row.tolist(), lambda: T * weft.tensor(row, format="s")):
+        with pytest.raises(weft.UnsupportedError, match=re.escape('(4, 3) and (3,) of which one is sparse: extents are not stretched; '
+                                                                  'write weft.einsum("ij,j->ij"')):
+            product()
+    assert np.array_equal(weft.einsum("ij,j->ij", T, row, format="ds").toarray(), T.to_numpy() * row)
+    with pytest.raises(weft.UnsupportedError, match=re.escape('write weft.einsum("jk,ijk->ijk"')):
+        T * np.ones((2, 4, 3))
+    with pytest.raises(weft.UnsupportedError, match=r"\(4, 3\) and \(4,\).*not stretched$"):
+        T * np.ones(4)
+    assert np.array_equal(weft.tensor(np.eye(3)) * row, np.diag(row))
+
+
+def test_options_of_numpys_einsum():
+    T = weft.sparse(4, 3, nnz=5)
+    assert np.einsum("ij->ji", T, optimize=True, order="K", casting="safe").shape == (3, 4)
+    for option in ({"order": "F"}, {"casting": "unsafe"}):
+        with pytest.raises(weft.UnsupportedError, match=f"{next(iter(option))}=.*weft.einsum has"):
+            np.einsum("ij->ji", T, **option)

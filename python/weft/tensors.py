@@ -5,6 +5,7 @@ import math
 import numbers
 import operator
 import string
+import warnings
 
 import numpy as np
 
@@ -463,15 +464,20 @@ class Tensor(_weft.Tensor):
         return _as_tensor(einsums.einsum(subscripts, *operands, format=format))
 
     def _times(self, other):
+        if self.ndim == 0 and isinstance(other, Tensor) and other.ndim:
+            return other._times(self)
+        other = _number(other)
         if isinstance(other, numbers.Real) and not isinstance(other, bool) or np.ndim(other) == 0 and hasattr(other, "dtype"):
             letters = _LETTERS[:self.ndim]
             if isinstance(other, numbers.Real):  # which has no precision of its own, as for numpy
                 other = np.asarray(exact(other), np.float64 if isinstance(other, np.float64) else self.dtype)
             number = np.asarray(other).reshape(1)
-            if np.isfinite(number) and not array_protocols.is_dense(self):
+            if number.dtype.kind in "fb" and np.isfinite(number) and not array_protocols.is_dense(self):
                 return self._with_values(lambda values: values * number)
             return self._einsum(f"{letters},->{letters}", self, other)
         both_dense = array_protocols.is_dense(self) and array_protocols.is_dense(other)
+        if np.ndim(other) not in (0, self.ndim) and not all(array_protocols.is_dense(each) for each in (self, other) if isinstance(each, Tensor)):
+            raise _not_stretched(self.shape, np.shape(other))
         if np.ndim(other) != self.ndim or both_dense and np.shape(other) != self.shape:
             return NotImplemented
         letters = _LETTERS[:self.ndim]
@@ -572,7 +578,7 @@ class Tensor(_weft.Tensor):
         return einsums.einsum("ii->i", self if whole else self[row:row + length, column:column + length], format="d")
 
     def __pow__(self, exponent):
-        dense = array_protocols.is_dense(self)
+        exponent, dense = _number(exponent), array_protocols.is_dense(self)
         if isinstance(exponent, numbers.Integral) and 1 <= exponent <= 8:
             letters = _LETTERS[:self.ndim]
             if dense:
@@ -583,6 +589,7 @@ class Tensor(_weft.Tensor):
         return self._by_numpy(operator.pow, exponent)
 
     def __truediv__(self, other):
+        other = _number(other)
         if isinstance(other, numbers.Real) and not array_protocols.is_dense(self):
             if other == 0 or other != other:
                 raise UnsupportedError(f"/ by {other} makes NaN of all zeros, and a sparse tensor has none of them; "
@@ -636,6 +643,9 @@ class Tensor(_weft.Tensor):
         count = 1
         for mode in axes:
             count *= self.shape[mode]
+        if not count:
+            warnings.warn("mean of no elements", RuntimeWarning, stacklevel=2)
+            return np.full([extent for mode, extent in enumerate(self.shape) if mode not in axes], np.nan, self.dtype)[()]
         total = self.sum(axis)
         if isinstance(total, Tensor):
             coordinates, values = total.to_coo()
@@ -727,6 +737,25 @@ def _as_tensor(result):
     return result if isinstance(result, Tensor) else tensor(result)
 
 
+def _number(other):
+    """The number in what has no dimension, of numpy, torch or weft; anything else as it is."""
+    if isinstance(other, np.ndarray):
+        return other if other.ndim else other[()]
+    if isinstance(other, Tensor):
+        return other if other.ndim else other[()]
+    return other.item() if getattr(other, "shape", None) == () and not isinstance(other, np.generic) and hasattr(other, "item") else other
+
+
+def _not_stretched(left, right):
+    """The error for a product of shapes that numpy's rules stretch, with the einsum that says it."""
+    order = max(len(left), len(right))
+    letters = (_LETTERS[8:] + _LETTERS[:8])[:order]  # i, j, ...
+    terms = [letters[order - len(shape):] for shape in (left, right)]
+    told = f"* of shapes {tuple(left)} and {tuple(right)} of which one is sparse: extents are not stretched"
+    fits = all(one == two for one, two in zip(left[::-1], right[::-1])) and min(len(left), len(right))
+    return UnsupportedError(f'{told}; write weft.einsum("{",".join(terms)}->{letters}", …)' if fits else told)
+
+
 def _by_numpy(function, reflected=False):
     def method(self, other):
         return self._by_numpy(function, other, reflected)
@@ -771,9 +800,12 @@ def _norm(x, *rest, **options):
     return np.linalg.norm(*array_protocols.arrays("numpy.linalg.norm", (x, *rest)), **options)
 
 
-def _einsum_of_numpy(*arguments, optimize=None, **options):
+def _einsum_of_numpy(*arguments, optimize=None, order="K", casting="safe", **options):
     from weft import einsums
 
+    if order != "K" or casting != "safe":
+        option = f"casting={casting!r}" if order == "K" else f"order={order!r}"
+        raise UnsupportedError(f"numpy.einsum over tensors of weft with {option}: weft.einsum has dtype= and format= for its result")
     return einsums.einsum(*arguments, **options)
 
 
