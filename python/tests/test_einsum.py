@@ -94,7 +94,8 @@ def test_formats_of_the_result():
 def test_a_type_leaves_the_format(dtype, of):
     S = sp.random(50, 60, 0.02, format="csr", random_state=2, dtype=of)
     U = weft.sparse(20, 30, 40, nnz=30, seed=1, dtype=of)
-    for form in [("ij->ji", S), ("ij,kj", S, S), ("ij->i", S), ("ij,jk->ik", S, np.ones((60, 3), of)), ("ij->", S), ("ijk->kji", U), ("ijk->k", U)]:
+    X = np.ones((60, 3), of)
+    for form in [("ij->ji", S), ("ij,kj", S, S), ("ij->i", S), ("ij,jk->ik", S, X), ("ij->", S), ("ijk->kji", U), ("ijk->k", U)]:
         plain, typed = weft.einsum(*form), weft.einsum(*form, dtype=dtype)
         assert type(typed) is type(plain) or np.ndim(plain) == 0
         assert getattr(typed, "format", "") == getattr(plain, "format", "") and typed.dtype == dtype

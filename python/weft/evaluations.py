@@ -283,7 +283,7 @@ def _delivered(made, request, named):
 
 
 def _with_levels(engine, text, named, request):
-    """The formats of a request, those of results that are a type of values alone (``":f32"``) behind the levels that are chosen without it."""
+    """The formats of a request. A type of values alone (``":f32"``), of a result, comes behind the levels chosen without it."""
     asked = request["formats"] or {}
     types = {name: format for name, format in asked.items() if name not in named and isinstance(format, str) and format[:1] == ":"}
     if not types:

@@ -476,7 +476,8 @@ class Tensor(_weft.Tensor):
                 return self._with_values(lambda values: values * number)
             return self._einsum(f"{letters},->{letters}", self, other)
         both_dense = array_protocols.is_dense(self) and array_protocols.is_dense(other)
-        if np.ndim(other) not in (0, self.ndim) and not all(array_protocols.is_dense(each) for each in (self, other) if isinstance(each, Tensor)):
+        sparse = any(isinstance(each, Tensor) and not array_protocols.is_dense(each) for each in (self, other))
+        if sparse and np.ndim(other) not in (0, self.ndim):
             raise _not_stretched(self.shape, np.shape(other))
         if np.ndim(other) != self.ndim or both_dense and np.shape(other) != self.shape:
             return NotImplemented
