@@ -20,9 +20,8 @@ struct Memory::Account {
   std::uint64_t limit = unlimited;
   /// No more than there is: the system would promise more, and end the process that takes it.
   std::uint64_t most = machine_memory();
-  /// Not beside the count of handles, which every charge changes too: threads that charge at once wait for lines of memory.
-  alignas(64) std::atomic<std::uint64_t> used{0};
-  alignas(64) std::atomic<std::uint64_t> peak{0};
+  std::atomic<std::uint64_t> used{0};
+  std::atomic<std::uint64_t> peak{0};
   KeptList kept;
 };
 
