@@ -475,6 +475,22 @@ def test_slices_over_many_threads():
                 assert np.array_equal(T[key].to_numpy(), A.toarray()[key])
 
 
+def test_extremes_along_rows_as_they_lie():
+    rng = np.random.default_rng(5)
+    for shape, share in [((40, 7), 0.5), ((40, 7), 0.95), ((300, 9), 0.01), ((3, 0), 0), ((0, 3), 0), ((5, 1), 1), ((60, 4), 1)]:
+        dense = np.where(rng.random(shape) < share, rng.integers(-5, 6, shape), 0).astype(float)
+        for format in ("ds", "ds:1,0"):
+            T = weft.tensor(dense, format=format)
+            for axis in (0, 1):
+                if dense.shape[axis] == 0:
+                    continue
+                for name in ("max", "min"):
+                    found = getattr(T, name)(axis=axis)
+                    assert np.array_equal(found if isinstance(found, np.ndarray) else found.to_numpy(), getattr(dense, name)(axis=axis))
+    dense[3, 2] = np.nan
+    assert np.isnan(weft.tensor(dense, format="ds").max(axis=1)[3])
+
+
 @pytest.mark.parametrize("fill", [0.05, 0.2, 0.5, 0.9, 1.0])
 def test_operators_keep_sparse_tensors_sparse(fill):
     import scipy.sparse as sp

@@ -682,6 +682,9 @@ class Tensor(_weft.Tensor):
             plain = not set(self.format.partition(":")[0]) - set("dsuq")
             values = np.asarray(self._values(False)) if plain else self.to_coo(drop_zeros=True)[1]
             return of_two.reduce(values, **({"initial": 0} if len(values) < size else {}))
+        kinds, _, order = self.format.partition(":")
+        if kinds == "ds" and kept == [int(order[:1] or 0)]:
+            return self._extreme_of_rows(of_two, size)
         coordinates, values = self.convert(f"{'s' * self.ndim}:{','.join(map(str, [*kept, *sorted(axes)]))}").to_coo(drop_zeros=True)
         coordinates = [coordinates[mode] for mode in kept]
         differs = np.ones(len(values), bool)
@@ -691,6 +694,20 @@ class Tensor(_weft.Tensor):
         full = np.diff(first, append=len(values)) == size
         made = tensor((np.where(full, made, of_two(made, 0)), [each[first] for each in coordinates]), shape=shape)
         return made.to_numpy() if 10 * made.nnz >= made.size else made
+
+    def _extreme_of_rows(self, of_two, size):
+        """Of a csr or csc along its rows, which lie one behind the other, each of `size` elements."""
+        starts = np.asarray(self._level(1, False)[2]).astype(np.int64)
+        values = np.asarray(self._values(False))
+        entries = np.diff(starts)
+        rows = np.flatnonzero(entries)
+        made = of_two.reduceat(values, starts[rows]) if len(rows) else values
+        made = np.where(entries[rows] == size, made, of_two(made, 0))
+        if 10 * len(rows) < len(entries):
+            return tensor((made, [rows]), shape=entries.shape)
+        every = np.zeros(len(entries), values.dtype)
+        every[rows] = made
+        return every
 
     def any(self, axis=None, out=None, *, keepdims=False):
         """Whether an element is not 0; over axes where the tensor is dense."""
