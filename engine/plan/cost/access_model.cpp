@@ -273,13 +273,13 @@ ModeSet AccessModel::bound_modes(BoundState state) const {
 }
 
 BoundState AccessModel::shared_with(const AccessModel& other, BoundState others, BoundState state) const {
-  ModeSet both = other.bound_modes(others);
   for (std::size_t mode = 0; mode < mode_index_.size(); ++mode) {
-    if (mode_index_[mode] != other.mode_index_[mode]) both &= ~(ModeSet{1} << mode);
+    if (mode_index_[mode] != other.mode_index_[mode]) return 0;
   }
-  if (follows_) return state & both;
+  const ModeSet reached = other.bound_modes(others);
+  if (follows_) return state & reached;
   BoundState level = 0;
-  while (level < state && (both >> levels_[level].mode & 1) != 0) ++level;
+  while (level < state && (reached >> levels_[level].mode & 1) != 0) ++level;
   return level;
 }
 

@@ -60,7 +60,8 @@ class AccessModel {
 
   /// The modes of the bound levels.
   ModeSet bound_modes(BoundState state) const;
-  /// As many of these levels as another access of the tensor has bound as well, at the same indices: of A(i,j) beside A(i,k) that of i.
+  /// As many of these levels as another access of the tensor has bound as well, if it has the same indices at all modes: A(i,j) beside
+  /// A(i,j). What A(i,k) beside it lets through is for joins to say, which are counted against independence.
   BoundState shared_with(const AccessModel& other, BoundState others, BoundState state) const;
 
   /// Whether the deepest bound level is sparse, so that the fibers below its positions are not empty.

@@ -244,8 +244,8 @@ class StatementModels {
   /// What counted joins are off independence.
   /// Whether several factors are one sparse operand.
   bool any_repeats() const { return repeats_; }
-  /// What a factor lets through of what those in front of `before` among `beside` do, the same tensor at the same indices: of A(i,k)
-  /// behind A(i,j) the density of its i, of A(i,j) twice all of the second; 1: nothing.
+  /// What a factor lets through of what those in front of `before` among `beside` do, the same tensor at the same indices: all of the
+  /// second A(i,j) in A(i,j) * A(i,j); 1: nothing.
   static double let_through_before(const Statement& statement, std::size_t factor, const Statement& beside, std::size_t before,
                                    IndexSet bound);
   double join_ratio(JoinSet set);

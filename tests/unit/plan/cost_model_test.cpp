@@ -109,22 +109,24 @@ TEST_CASE("fibers are as long as what shares the outer loops meets them") {
 }
 
 TEST_CASE("several factors of one tensor at the same indices let through what one does") {
-  // Half of the rows have entries, 600 in all: A(i,j) twice is walked once, A(i,k) beside it has the same rows.
-  const OwnedProblem made = problem("A:ij:ss:600 A:ij:ss:600 A:ik:ss:600 -> ", {{'i', 200}, {'j', 200}, {'k', 200}});
-  const auto innermost = [&](const std::string& text) {
-    const Schedule schedule = schedule_of(made, text);
-    const CostModel model(contractions_of(schedule), made);
-    const auto last = static_cast<std::uint32_t>(schedule.statements.size() - 1);
-    IndexSet all = 0;
-    for (const IndexId index : schedule.statements.back().loops) all |= one_index(index);
-    const double iterations = cost(schedule, made).loops.back().iterations;
-    CHECK(model.iterations(all, {last, last}) == doctest::Approx(iterations));
-    return iterations;
-  };
-  const Statistics& rows = made.operands.front().statistics;
-  const double used = rows.distinct(1);
-  CHECK(innermost("schedule\n  tree (A * A * A)\n  layout A ss:0,1 f64\n  result R f64\n  R[] += A[i,j] * A[i,j] * A[i,k]   loops i,j,k\n"
-                  "  parallel i serial\n") == doctest::Approx(600 * 600 / used));
+  const OwnedProblem made = problem("A:ij:ss:600 A:ij:ss:600 x:j -> i", {{'i', 200}, {'j', 200}});
+  const Schedule schedule = schedule_of(made, "schedule\n  tree (A * A * x)\n  layout A ss:0,1 f64\n  layout x d:0 f64\n  result R d:0 f64\n"
+                                              "  R[i] += A[i,j] * A[i,j] * x[j]   loops i,j\n  parallel i serial\n");
+  CHECK(CostModel(contractions_of(schedule), made).iterations(0b11, {0, 0}) == doctest::Approx(600));
+  CHECK(cost(schedule, made).loops.back().iterations == doctest::Approx(600).epsilon(0.01));
+}
+
+TEST_CASE("joins of one tensor at other indices are counted against independence") {
+  // K(i,j) * K(i,k): what the first lets through at i is part of the join, whose size is told.
+  OwnedProblem made = problem("K:ij:ss:600 K:ik:ss:600 -> ", {{'i', 200}, {'j', 200}, {'k', 200}});
+  const Schedule schedule = schedule_of(made, "schedule\n  tree (K * K)\n  layout K ss:0,1 f64\n  result R f64\n"
+                                              "  R[] += K[i,j] * K[i,k]   loops i,j,k\n  parallel i serial\n");
+  const std::vector<Occurrence> occurred = occurrences(made.network, made.operands);
+  REQUIRE(occurred.size() == 2);
+  const double independent = CostModel(contractions_of(schedule), made).iterations(0b111, {0, 0});
+  CHECK(independent == doctest::Approx(600.0 * 600 / 200));
+  made.options.joins[occurred[0].all() | occurred[1].all()] = 1.25;
+  CHECK(CostModel(contractions_of(schedule), made).iterations(0b111, {0, 0}) == doctest::Approx(1.25 * independent));
 }
 
 TEST_CASE("what statements before and behind filter outside lasts for all loops below") {
