@@ -88,13 +88,16 @@ void Generator::walk_adjacent(const loop::For& each, const Driver& driver, std::
   const auto around = adjacent_sums_.find(&each);
   const std::shared_ptr<AdjacentSums> own = around == adjacent_sums_.end() ? begin_adjacent_sums(each) : nullptr;
   const AdjacentSums& begun = own ? *own : *around->second;
-  llvm::Value* length = emit_->sub(driver.range.end, driver.range.begin);
-  count(each, length);
+  llvm::Value* entries_here = emit_->sub(driver.range.end, driver.range.begin);
+  count(each, entries_here);
   llvm::Value* any = ir.CreateICmpULT(driver.range.begin, driver.range.end);
   emit_->if_then(any, [&] {
     const std::uint32_t level = scope.cursors[driver.access].bound;
-    llvm::Value* first = entries.levels[level].from_zero ? emit_->constant(0)
-                                                         : emit_->widen(coordinate_at(*emit_, entries, level, driver.range.begin));
+    const bool from_zero = entries.levels[level].from_zero;
+    llvm::Value* first = from_zero ? emit_->constant(0) : emit_->widen(coordinate_at(*emit_, entries, level, driver.range.begin));
+    // Nor beyond the extent, where a host has changed coordinates without a word.
+    llvm::Value* extent = extents_[each.index];
+    llvm::Value* length = from_zero || extent == nullptr ? entries_here : emit_->minimum(entries_here, ir.CreateSub(extent, first));
     Scope here = scope;
     std::vector<Lanes> lanes(program_.accesses.size());
     lanes[driver.access] = {value_element(*emit_, entries, driver.range.begin), emit_->constant(1)};

@@ -39,8 +39,8 @@ std::vector<Opening> openings_of(const OperandFacts& operand, ModeSet met, const
   const Format marked = layout_of(AccessPath::marked(), operand);
   // Places that no cache holds are not looked up sooner than entries are found, unless there are hardly more of them.
   constexpr double more_bytes = 4;
-  const double most_bytes = std::max(machine.cache_bytes[2], more_bytes * static_cast<double>(operand.bytes));
-  const bool fits = stored_bytes(marked, operand.statistics) <= most_bytes;
+  const double most_marked = std::max(machine.cache_bytes[2], more_bytes * static_cast<double>(operand.bytes));
+  const bool fits = stored_bytes(marked, operand.statistics) <= most_marked;
   if (fits && meets(given.order() - 1) && given.levels.back().kind == LevelKind::compressed && parse_format(marked.text()))
     found.push_back({AccessPath::marked(), layout_ns(marked, false, operand, machine)});
   return found;
