@@ -262,7 +262,8 @@ class ScheduleParser {
     format.scalar = *scalar;
     if (format.order() != order) {
       // As schedules over the levels of blocks are written.
-      const std::string_view more = format.order() > order ? "; one over the levels of a layout is for an operand that is in that layout" : "";
+      const std::string_view more =
+          format.order() > order ? "; one over the levels of a layout is for an operand that is in that layout" : "";
       return line.wrong(fmt::format("the layout {} has {} levels for {} modes{}", text, format.order(), order, more));
     }
     if (line.take_word("bits")) {

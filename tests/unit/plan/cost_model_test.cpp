@@ -110,8 +110,8 @@ TEST_CASE("fibers are as long as what shares the outer loops meets them") {
 
 TEST_CASE("several factors of one tensor at the same indices let through what one does") {
   const OwnedProblem made = problem("A:ij:ss:600 A:ij:ss:600 x:j -> i", {{'i', 200}, {'j', 200}});
-  const Schedule schedule = schedule_of(made, "schedule\n  tree (A * A * x)\n  layout A ss:0,1 f64\n  layout x d:0 f64\n  result R d:0 f64\n"
-                                              "  R[i] += A[i,j] * A[i,j] * x[j]   loops i,j\n  parallel i serial\n");
+  const Schedule schedule = schedule_of(made, "schedule\n  tree (A * A * x)\n  layout A ss:0,1 f64\n  layout x d:0 f64\n"
+                                              "  result R d:0 f64\n  R[i] += A[i,j] * A[i,j] * x[j]   loops i,j\n  parallel i serial\n");
   CHECK(CostModel(contractions_of(schedule), made).iterations(0b11, {0, 0}) == doctest::Approx(600));
   CHECK(cost(schedule, made).loops.back().iterations == doctest::Approx(600).epsilon(0.01));
 }

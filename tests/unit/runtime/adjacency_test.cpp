@@ -9,12 +9,6 @@ using namespace weft::reference;
 
 namespace {
 
-Tensor built(const List& list, std::string_view format) {
-  auto tensor = build(coordinates(list), *parse_format(format), resources(), "T");
-  REQUIRE_MESSAGE(tensor, tensor.error().message);
-  return *tensor;
-}
-
 /// Row i has `entries` columns from `first + i` on, with `gap` left out before the last.
 List rows(std::uint64_t count, std::uint64_t entries, std::uint64_t first, std::uint64_t gap) {
   List list{.extents = {count, first + count + entries + gap}, .tuples = {}, .values = {}};
@@ -29,21 +23,21 @@ List rows(std::uint64_t count, std::uint64_t entries, std::uint64_t first, std::
 }  // namespace
 
 TEST_CASE("adjacency: rows without gaps, asked twice; short, holed, of other kinds: none") {
-  const Tensor band = built(rows(5, 6, 3, 0), "ds");
+  const Tensor band = tensor_of(rows(5, 6, 3, 0), "ds");
   CHECK(adjacency(band) == Adjacency::from_first);
   CHECK(adjacency(band) == Adjacency::from_first);
-  CHECK(adjacency(built(rows(5, 6, 3, 0), "ss")) == Adjacency::from_first);
-  CHECK(adjacency(built(rows(5, 6, 3, 1), "ds")) == Adjacency::none);
-  CHECK(adjacency(built(rows(5, 3, 3, 0), "ds")) == Adjacency::none);
-  CHECK(adjacency(built(rows(5, 6, 3, 0), "uq")) == Adjacency::none);
-  CHECK(adjacency(built(rows(5, 6, 3, 0), "dh")) == Adjacency::none);
-  CHECK(adjacency(built(rows(5, 6, 3, 0), "dd")) == Adjacency::none);
-  CHECK(adjacency(built(rows(0, 6, 3, 0), "ds")) == Adjacency::none);
+  CHECK(adjacency(tensor_of(rows(5, 6, 3, 0), "ss")) == Adjacency::from_first);
+  CHECK(adjacency(tensor_of(rows(5, 6, 3, 1), "ds")) == Adjacency::none);
+  CHECK(adjacency(tensor_of(rows(5, 3, 3, 0), "ds")) == Adjacency::none);
+  CHECK(adjacency(tensor_of(rows(5, 6, 3, 0), "uq")) == Adjacency::none);
+  CHECK(adjacency(tensor_of(rows(5, 6, 3, 0), "dh")) == Adjacency::none);
+  CHECK(adjacency(tensor_of(rows(5, 6, 3, 0), "dd")) == Adjacency::none);
+  CHECK(adjacency(tensor_of(rows(0, 6, 3, 0), "ds")) == Adjacency::none);
   // Half of the rows are empty: eight entries in the others, four in the mean.
   List apart = rows(8, 8, 0, 0);
   for (auto& tuple : apart.tuples) tuple = {tuple[0] * 2, tuple[1] - tuple[0]};
   apart.extents = {16, 8};
-  CHECK(adjacency(built(apart, "ds")) == Adjacency::from_first);
+  CHECK(adjacency(tensor_of(apart, "ds")) == Adjacency::from_first);
 }
 
 }  // namespace adjacency_test

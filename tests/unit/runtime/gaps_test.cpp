@@ -10,14 +10,6 @@ using namespace weft::reference;
 
 namespace {
 
-Tensor built(const List& list, std::string_view format) {
-  auto tensor = build(coordinates(list), *parse_format(format), resources(), "T");
-  REQUIRE_MESSAGE(tensor, tensor.error().message);
-  const auto sound = verify(*tensor, resources(), "T");
-  REQUIRE_MESSAGE(sound, sound.error().message);
-  return *tensor;
-}
-
 std::string refusal(const Tensor& tensor) {
   const auto verified = verify(tensor, resources(), "T");
   REQUIRE_FALSE(verified);
@@ -31,7 +23,7 @@ const List sample{.extents = {3, 70}, .tuples = {{0, 1}, {0, 65}, {2, 69}}, .val
 }  // namespace
 
 TEST_CASE("a bitmap level: words of bits, a value at every coordinate") {
-  const Tensor tensor = built(sample, "db");
+  const Tensor tensor = tensor_of(sample, "db");
   const auto words = tensor.levels()[1].crd.as<std::uint64_t>();
   CHECK(std::vector<std::uint64_t>(words.begin(), words.end()) == std::vector<std::uint64_t>{2, 2, 0, 0, 0, 32});
   CHECK(tensor.values().size_bytes() == 210 * 8);
@@ -42,7 +34,7 @@ TEST_CASE("a bitmap level: words of bits, a value at every coordinate") {
 }
 
 TEST_CASE("a hashed level: a power of two of slots per fiber, never full") {
-  const Tensor tensor = built(sample, "sh");
+  const Tensor tensor = tensor_of(sample, "sh");
   CHECK(tensor.levels()[1].pos.as<std::uint32_t>()[1] == 4);
   CHECK(tensor.levels()[1].pos.as<std::uint32_t>()[2] == 6);
   CHECK(tensor.nnz() == 3);
@@ -59,17 +51,17 @@ TEST_CASE("hashing many coordinates of one fiber, and of the whole range of a mo
     list.tuples.push_back({n % 2 ? n << 40 : largest_extent - 1 - n});
     list.values.push_back(static_cast<double>(n));
   }
-  const Tensor tensor = built(list, "h");
+  const Tensor tensor = tensor_of(list, "h");
   CHECK(stored(tensor) == summed(list));
   CHECK(tensor.format().levels[0].crd_bits == 64);
   const List full{.extents = {std::uint64_t{1} << 32}, .tuples = {{(std::uint64_t{1} << 32) - 1}}, .values = {4}};
-  const Tensor last = built(full, "h");
+  const Tensor last = tensor_of(full, "h");
   CHECK(last.format().levels[0].crd_bits == 64);
   CHECK(stored(last) == summed(full));
 }
 
 TEST_CASE("entries below a dense level below a bitmap count the dense coordinates of what is there") {
-  const Tensor tensor = built({.extents = {5, 2}, .tuples = {{1, 1}, {4, 0}}, .values = {1, 2}}, "bd");
+  const Tensor tensor = tensor_of({.extents = {5, 2}, .tuples = {{1, 1}, {4, 0}}, .values = {1, 2}}, "bd");
   CHECK(tensor.nnz() == 4);
   CHECK(entries_of_level(tensor, 0) == 2);
   CHECK(stored(tensor) == Entries{{{1, 0}, 0.0}, {{1, 1}, 1.0}, {{4, 0}, 2.0}, {{4, 1}, 0.0}});
@@ -80,26 +72,26 @@ TEST_CASE("no entry at all") {
     for (const std::uint64_t extent : {0, 3}) {
       CAPTURE(kinds);
       CAPTURE(extent);
-      CHECK(built({.extents = {extent, 4}, .tuples = {}, .values = {}}, kinds).nnz() == 0);
+      CHECK(tensor_of({.extents = {extent, 4}, .tuples = {}, .values = {}}, kinds).nnz() == 0);
     }
   }
 }
 
 TEST_CASE("verify refuses bitmaps and hash tables that are damaged") {
   {
-    const Tensor t = built(sample, "db");
+    const Tensor t = tensor_of(sample, "db");
     Buffer words = t.levels()[1].crd;
     words.as<std::uint64_t>()[1] |= 64;
     CHECK(contains(refusal(t), "bit 70 of fiber 0"));
   }
   {
-    const Tensor t = built(sample, "db");
+    const Tensor t = tensor_of(sample, "db");
     Buffer words = t.levels()[1].crd;
     words.as<std::uint64_t>()[0] = 0;
     CHECK(contains(refusal(t), "position 1 has a value, but no entry"));
   }
   {
-    const Tensor t = built(sample, "bs");
+    const Tensor t = tensor_of(sample, "bs");
     Buffer words = t.levels()[0].crd;
     words.as<std::uint64_t>()[0] = 1;
     CHECK(contains(refusal(t), "fiber 2 has entries, but no entry above"));
@@ -107,7 +99,7 @@ TEST_CASE("verify refuses bitmaps and hash tables that are damaged") {
     CHECK(contains(refusal(t), "position 1 has no stored entry below it"));
   }
   {
-    const Tensor t = built(sample, "sh");
+    const Tensor t = tensor_of(sample, "sh");
     Buffer crd = t.levels()[1].crd;
     const std::span<std::uint32_t> slots = crd.as<std::uint32_t>().first(4);
     auto of_one = std::ranges::find(slots, 1u);
@@ -122,14 +114,14 @@ TEST_CASE("verify refuses bitmaps and hash tables that are damaged") {
     CHECK(contains(refusal(t), "is not found in its slot"));
   }
   {
-    TensorArrays t = built(sample, "sh").arrays();
+    TensorArrays t = tensor_of(sample, "sh").arrays();
     t.levels[1].pos = array({0, 3, 6}, 32);
     CHECK(contains(refusal(Tensor(t)), "no power of two"));
   }
 }
 
 TEST_CASE("coordinates of a hashed level are as wide as the empty slot asks") {
-  TensorArrays t = built(sample, "sh").arrays();
+  TensorArrays t = tensor_of(sample, "sh").arrays();
   t.extents[1] = std::uint64_t{1} << 32;
   CHECK(contains(refusal(Tensor(t)), "as wide as its empty slots"));
 }

@@ -69,6 +69,15 @@ inline Coordinates coordinates(const List& list, Scalar scalar = Scalar::f64) {
   return result;
 }
 
+/// Built in a format, and sound.
+inline Tensor tensor_of(const List& list, std::string_view format) {
+  auto tensor = build(coordinates(list), *parse_format(format), resources(), "T");
+  REQUIRE_MESSAGE(tensor, tensor.error().message);
+  const auto sound = verify(*tensor, resources(), "T");
+  REQUIRE_MESSAGE(sound, sound.error().message);
+  return *tensor;
+}
+
 inline Entries summed(const List& list) {
   Entries entries;
   for (std::size_t n = 0; n < list.values.size(); ++n) entries[list.tuples[n]] += list.values[n];
