@@ -157,7 +157,7 @@ TEST_CASE("within a memory limit the solver finds the cheapest sparse product, o
   }
   CHECK(bound >= scaled(10));
   CHECK(open <= bound / 20);
-  CHECK(decided >= bound / 3);
+  if (bound >= 10) CHECK(decided >= bound / 3);  // 21 of all 33; of the few that a sanitized run draws none may be
   CHECK(asked >= scaled(10));
   CHECK(refused <= asked / 8);  // what is encoded is not far below what is judged
   CHECK(wrong == 0);
