@@ -56,7 +56,7 @@ struct OperandFacts {
   /// Values change between runs, over a pattern that stays; and whether `format` is not the one it is given in, but pinned.
   bool changes = false;
   bool laid_out = false;
-  /// Of the levels of a layout: what the format does not say (PatternFacts::adjacent, place_bits).
+  /// What the format does not say: whether fibers have no gaps (runtime/adjacency.h), and where the values of a layout's levels stand.
   Adjacency adjacent = Adjacency::none;
   std::uint8_t place_bits = 0;
   /// The tensor itself, if it is there: the caller's, who keeps it. Joins are sampled where those of all operands are.
