@@ -118,10 +118,17 @@ Names modes_of(const Placement& placement, const Names& values) {
   return modes;
 }
 
-/// That levels hold what their expressions say of the modes, where some mode has one coordinate: as it is known without a level, modes may
-/// follow from fewer levels than there are (Placement::inverse). Of 12x1, i is what j-i:s tells, and i:d may hold something else.
+bool divides(const Affine& value) {
+  return std::ranges::any_of(value.terms(), [](const AffineTerm& term) { return term.divisor != 1 || (term.sum && divides(*term.sum)); });
+}
+
+/// That levels hold what their expressions say of the modes, where these alone do not follow. Where some mode has one coordinate, which is
+/// known without a level, modes may follow from fewer levels than there are (Placement::inverse): of 12x1, i is what j-i:s tells, and i:d may
+/// hold something else. Where inverses divide, some values of levels are of no coordinate: odd ones of 2*i:d, of which i is half.
 std::vector<std::string> held_by_levels(const Placement& placement, const Names& values) {
-  if (std::ranges::find(placement.extents(), std::uint64_t{1}) == placement.extents().end()) return {};
+  bool follow = std::ranges::find(placement.extents(), std::uint64_t{1}) == placement.extents().end();
+  for (std::size_t n = 0; n < placement.ranges().size(); ++n) follow = follow && !divides(placement.inverse(n));
+  if (follow) return {};
   const Layout& layout = placement.layout();
   Names variables;
   for (std::size_t n = 0; n < placement.ranges().size(); ++n) variables.push_back(term_of(placement.inverse(n), values));
@@ -185,9 +192,11 @@ Claim within_claim(const Placement& placement) {
     outside.push_back(fmt::format("(< {} 0)", modes[mode]));
     outside.push_back(fmt::format("(> {} {})", modes[mode], last_of(placement.extents()[mode])));
   }
-  for (const std::string& held : held_by_levels(placement, values)) outside.push_back(fmt::format("(not {})", held));
+  const std::vector<std::string> held = held_by_levels(placement, values);
+  for (const std::string& level : held) outside.push_back(fmt::format("(not {})", level));
   query.require(joined("or", outside, "false"));
-  return {"within", "every place is a coordinate", query.text(), {row(modes)}, false};
+  if (held.empty()) return {"within", "every place is a coordinate", query.text(), {row(modes)}, false};
+  return {"within", "every place, named by the values of its levels, is a coordinate", query.text(), {row(values)}, false};
 }
 
 }  // namespace

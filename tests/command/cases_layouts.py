@@ -33,6 +33,11 @@ def case_layouts_are_proven(weft):
         require_in("(declare-const", proof["query"], "SMT-LIB")
     require_in("proven: no coordinate has two places", weft("layout", "ell", "--shape", "9x7").out, "the page")
     require_in("refuted: every coordinate has a place; not (", weft("layout", "lower", "--shape", "9x7").out, "the page")
+    # Of 2*i some values are of no coordinate; (i+j)/2 is one only where both are even or odd.
+    for factors in ("(i,j) -> (2*i+j:d, j:d)", "(i,j) -> (i:d, 2*j:s)", "(i,j) -> (i+j:s, i-j:s)", "(i,j) -> (3*i+2*j:s, i+j:s)", "(i,j) -> (i:d, j-2*i:s)"):
+        page = weft("layout", factors, "--shape", "9x7").out
+        require_in("proven: no coordinate has two places", page, factors)
+        require("refuted: every place is a coordinate; not (" in page or "named by the values of its levels, is a coordinate; not (" in page, page)
     weft.error("layout", "(i,j) -> (i/1000:d, i%999:d, j:s)", "--shape", "2000x3", says="share their levels")
     require_equal(json.loads(weft("layout", "csr", "--shape", "0x7", "--json").out)["proofs"], [], "no places, no claims")
 
