@@ -32,14 +32,16 @@ class FixedIndices {
     }
   }
 
-  /// Of C(i,k) = A(i,j) * B(k,j) all columns are transposed to be added to several rows, which takes more than it saves if these are few.
+  /// Of C(i,k) = A(i,j) * B(k,j) all columns are transposed to be added to several rows, which takes more than it saves if these are few;
+  /// which of several loops has them is told by the extents of all.
   void visit_products() {
     for (const loop::Statement& statement : nest_.program.body) {
       const auto* root = std::get_if<loop::For>(&statement.node);
       const std::vector<std::uint32_t> none(nest_.program.accesses.size(), 0);
       const auto product = root != nullptr ? loop::dense_product(nest_.program, *root, none) : std::nullopt;
-      if (product && nest_.program.accesses[product->right].indices.back() != product->column->index)
-        indices_.insert({product->row->index, product->column->index});
+      if (!product || nest_.program.accesses[product->right].indices.back() == product->column->index) continue;
+      indices_.insert({product->row->index, product->column->index});
+      for (const loop::For* each : product->outer) indices_.insert(each->index);
     }
   }
 

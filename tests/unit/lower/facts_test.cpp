@@ -50,6 +50,20 @@ TEST_CASE("extents of vector loops and of short dense loops inside others are fa
   CHECK(facts_of(product(8, "loops r,i,k")).empty());  // the root loop is cut for threads
 }
 
+TEST_CASE("extents of all loops that may have the rows of a dense product are facts where columns are transposed for them") {
+  // C(i,j,k) = A(i,j,l) * B(k,l): of 1000 i and 3 j the i are the rows that transposing B pays for.
+  const auto product_of = [](const std::string& right, const std::string& access) {
+    return Case{{{'i', 1000}, {'j', 3}, {'k', 25}, {'l', 32}},
+                "C ijk",
+                {"A ijl", "B " + right},
+                "  layout A ddd:0,1,2 f64\n  layout B dd:0,1 f64\n  result C ddd:0,1,2 f64\n"
+                "  C[i,j,k] += A[i,j,l] * B[" + access + "]   loops i,j,l,k   vector k\n"};
+  };
+  const std::string of_all = facts_of(product_of("kl", "k,l"));
+  for (const char* fact : {"extent(i) = 1000", "extent(j) = 3", "extent(k) = 25"}) CHECK(of_all.find(fact) != std::string::npos);
+  CHECK(facts_of(product_of("lk", "l,k")).find("extent(i)") == std::string::npos);
+}
+
 TEST_CASE("a row in registers is added to its target whatever the values are, so that none has to be finite") {
   CHECK(facts_of(product(8, "loops i,k,r   vector r")) == "fact   extent(r) = 8\n");
 }
