@@ -212,12 +212,15 @@ struct JoinCounter::State {
   };
   std::map<std::pair<Pattern, std::size_t>, std::optional<Listed>> listed;  // per mode
   std::map<std::pair<Pattern, std::size_t>, unsigned> asked;
+  std::map<std::pair<std::uint64_t, double>, std::vector<std::uint64_t>> samples;  // by extent and share
+  std::map<std::vector<std::uint32_t>, double> ratios;                             // by form
   JoinBudget effort;
   Resources resources;
   double steps = 0;  // that the last count took
 
   struct Member {
-    const Occurrence* occurrence = nullptr;
+    TensorId tensor = 0;
+    std::vector<IndexId> indices;    // by mode
     std::vector<std::size_t> modes;  // of the projection
     std::vector<std::pair<std::size_t, std::size_t>> equal = {};  // modes of one index: its entries are on their diagonal
   };
@@ -232,7 +235,7 @@ struct JoinCounter::State {
 
   static std::optional<std::size_t> mode_of(const Member& member, IndexId index) {
     for (const std::size_t mode : member.modes) {
-      if (member.occurrence->indices[mode] == index) return mode;
+      if (member.indices[mode] == index) return mode;
     }
     return std::nullopt;
   }
@@ -254,16 +257,25 @@ struct JoinCounter::State {
     return made ? &made->lists : nullptr;
   }
 
+  // The coordinates below an extent that a share of them has.
+  const std::vector<std::uint64_t>& sample(std::uint64_t extent, double share) {
+    const auto [found, fresh] = samples.try_emplace({extent, share});
+    for (std::uint64_t coordinate = 0; fresh && coordinate < extent; ++coordinate) {
+      if (place_of(coordinate) < share) found->second.push_back(coordinate);
+    }
+    return found->second;
+  }
+
   // Lists that together hold all entries of a member that pass the filters, and few others; nothing where that is most of them.
   std::optional<std::vector<std::span<const std::uint32_t>>> candidates(const Member& member, const Coordinates& all, IndexId sampled,
                                                                         double share, const Filters& filters) {
     std::optional<std::vector<std::span<const std::uint32_t>>> fewest;
     std::uint64_t least = all.count / 4;
     for (const std::size_t mode : member.modes) {
-      const IndexId index = member.occurrence->indices[mode];
+      const IndexId index = member.indices[mode];
       const auto filter = filters.find(index);
       if (index == sampled ? share >= 1 : filter == filters.end()) continue;
-      const ByCoordinate* lists = by_coordinate(member.occurrence->tensor, mode, all);
+      const ByCoordinate* lists = by_coordinate(member.tensor, mode, all);
       if (lists == nullptr) continue;
       std::vector<std::span<const std::uint32_t>> some;
       std::uint64_t held = 0;
@@ -271,10 +283,7 @@ struct JoinCounter::State {
         some.push_back(lists->at(coordinate));
         held += some.back().size();
       };
-      if (index != sampled) std::ranges::for_each(filter->second.all(), add);
-      for (std::uint64_t coordinate = 0; index == sampled && coordinate < all.extents[mode]; ++coordinate) {
-        if (place_of(coordinate) < share) add(coordinate);
-      }
+      std::ranges::for_each(index == sampled ? sample(all.extents[mode], share) : filter->second.all(), add);
       if (held >= least) continue;
       least = held;
       fewest = std::move(some);
@@ -292,7 +301,7 @@ struct JoinCounter::State {
     std::optional<Indices> hashed;
     std::vector<Test> tests;
     for (const std::size_t mode : member.modes) {
-      const IndexId index = member.occurrence->indices[mode];
+      const IndexId index = member.indices[mode];
       const Indices crd(all.crd[mode], coordinate_bits(all.extents[mode]));
       if (index == sampled) hashed = crd;
       if (const auto filter = filters.find(index); index != sampled && filter != filters.end()) {
@@ -400,6 +409,8 @@ struct JoinCounter::State {
 
   struct Joined;
   std::optional<Joined> joined(JoinSet join) const;
+  std::vector<std::uint32_t> name_by_form(Joined& joined) const;
+  Expected<double> counted_ratio(const Joined& joined);
 
   // The join restricted to the sampled share of one index's coordinates; nothing if that is too much work. With `kept_indices`
   // its distinct combinations of these indices.
@@ -423,7 +434,7 @@ struct JoinCounter::State {
         if (!done[member] && filtered) next = member;
       }
       if (next == members.size()) next = static_cast<std::size_t>(std::ranges::find(done, false) - done.begin());
-      const auto all = coordinates(members[next].occurrence->tensor);
+      const auto all = coordinates(members[next].tensor);
       if (!all) return std::unexpected(all.error());
       const std::vector<std::uint64_t> chosen = kept(members[next], **all, sampled, share, filters);
       if (static_cast<double>(chosen.size()) > effort.reachable) return std::optional<double>();
@@ -439,7 +450,8 @@ struct JoinCounter::State {
         for (const std::uint64_t value : values) {
           if (before == filters.end() || before->second.contains(value)) both.push_back(value);
         }
-        filters.insert_or_assign(shared[number], Chosen(extents.at(shared[number]), both));
+        const std::size_t mode = *mode_of(members[next], shared[number]);
+        filters.insert_or_assign(shared[number], Chosen(static_cast<double>((*all)->extents[mode]), both));
       }
     }
     if (kept_indices == 0) return Walk(parts, shared.size(), effort.steps).count();
@@ -524,7 +536,7 @@ struct JoinCounter::State::Joined {
 std::optional<JoinCounter::State::Joined> JoinCounter::State::joined(JoinSet join) const {
   Joined all;
   for (const Occurrence& occurrence : known) {
-    Member member{&occurrence, {}};
+    Member member{occurrence.tensor, occurrence.indices, {}};
     for (std::size_t mode = 0; mode < occurrence.indices.size(); ++mode) {
       if ((join >> (occurrence.first_bit + mode) & 1) == 0) continue;
       if (located.contains(occurrence.first_bit + mode)) return std::nullopt;
@@ -547,21 +559,70 @@ std::optional<JoinCounter::State::Joined> JoinCounter::State::joined(JoinSet joi
   return all;
 }
 
+// Names the members and indices of a join by its form alone, which it returns: A(i,j) * A(j,k) and A(j,k) * A(k,i) of one A are the
+// same join. Of all orders of the members, indices numbered as they come, the one whose form is the least.
+std::vector<std::uint32_t> JoinCounter::State::name_by_form(Joined& joined) const {
+  constexpr std::size_t most_ordered = 5;
+  std::vector<std::uint32_t> patterns;  // the first tensor that has it
+  for (const Member& member : joined.members) {
+    const auto same = [&](const auto& operand) { return &operand.second->levels() == &operands.at(member.tensor)->levels(); };
+    patterns.push_back(std::ranges::find_if(operands, same)->first);
+  }
+  std::vector<std::size_t> order(joined.members.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::vector<std::size_t> least_order;
+  std::vector<std::uint32_t> least;
+  std::map<IndexId, IndexId> least_names;
+  do {
+    std::vector<std::uint32_t> form;
+    std::map<IndexId, IndexId> names;
+    for (const std::size_t number : order) {
+      const Member& member = joined.members[number];
+      form.insert(form.end(), {patterns[number], static_cast<std::uint32_t>(member.modes.size())});
+      for (const std::size_t mode : member.modes) {
+        const IndexId name = names.try_emplace(member.indices[mode], static_cast<IndexId>(names.size())).first->second;
+        form.insert(form.end(), {static_cast<std::uint32_t>(mode), name});
+      }
+    }
+    if (!least.empty() && least <= form) continue;
+    least = std::move(form);
+    least_names = std::move(names);
+    least_order = order;
+  } while (order.size() <= most_ordered && std::ranges::next_permutation(order).found);
+  std::vector<Member> members;
+  for (const std::size_t number : least_order) {
+    members.push_back(std::move(joined.members[number]));
+    for (const std::size_t mode : members.back().modes) members.back().indices[mode] = least_names.at(members.back().indices[mode]);
+  }
+  joined.members = std::move(members);
+  std::map<IndexId, Use> uses;
+  for (const auto& [index, name] : least_names) uses[name] = joined.uses.at(index);
+  joined.uses = std::move(uses);
+  return least;
+}
+
 Expected<double> JoinCounter::ratio(JoinSet join) {
-  const auto joined = state_->joined(join);
-  if (!joined) return 1;
-  const std::vector<State::Member>& members = joined->members;
-  std::map<IndexId, Use> uses = joined->uses;
+  auto joined = state_->joined(join);
+  // A diagonal is not counted: its second mode selects entries before anything is joined.
+  if (!joined || std::ranges::any_of(joined->members, [](const State::Member& member) { return !member.equal.empty(); })) return 1;
+  const std::vector<std::uint32_t> form = state_->name_by_form(*joined);
+  if (const auto known = state_->ratios.find(form); known != state_->ratios.end()) return known->second;
+  const auto ratio = state_->counted_ratio(*joined);
+  if (ratio) state_->ratios.emplace(form, *ratio);
+  return ratio;
+}
+
+Expected<double> JoinCounter::State::counted_ratio(const Joined& joined) {
+  const std::vector<Member>& members = joined.members;
+  std::map<IndexId, Use> uses = joined.uses;
   double independent = 1;
-  for (const State::Member& member : members) {
-    // A diagonal is not counted: its second mode selects entries before anything is joined.
-    if (!member.equal.empty()) return 1;
+  for (const Member& member : members) {
     ModeSet modes = 0;
     for (const std::size_t mode : member.modes) {
       modes |= ModeSet{1} << mode;
-      independent /= state_->extents[member.occurrence->indices[mode]];
+      independent /= uses[member.indices[mode]].extent;
     }
-    independent *= state_->statistics.at(member.occurrence->tensor).distinct(modes);
+    independent *= statistics.at(member.tensor).distinct(modes);
   }
   for (const auto& [index, use] : uses) independent *= use.extent;
   const std::vector<IndexId> ranked = ranked_indices(uses);
@@ -570,11 +631,11 @@ Expected<double> JoinCounter::ratio(JoinSet join) {
     if (uses[index].operands > 1) shared.push_back(index);
   }
   if (!(independent > 0) || shared.empty()) return 1;
-  const double share = std::min(1.0, state_->effort.entries / joined->most_entries);
+  const double share = std::min(1.0, effort.entries / joined.most_entries);
   const auto estimated = [&](IndexId sampled, int attempts) -> Expected<std::optional<double>> {
     double part = share;
     for (int attempt = 0; attempt < attempts; ++attempt, part /= 4) {
-      const auto found = state_->counted(members, shared, sampled, part);
+      const auto found = counted(members, shared, sampled, part);
       if (!found) return std::unexpected(found.error());
       if (!*found) continue;
       auto answer = *found;
@@ -582,7 +643,7 @@ Expected<double> JoinCounter::ratio(JoinSet join) {
       // None is no answer of some coordinates, of which a sample may have none at all: y of T(o,d,y,h) * T(p,q,y,g) has 182.
       while (answer && *answer == 0 && of < 1) {
         const double wider = std::min(1.0, of * 4);
-        const auto again = state_->counted(members, shared, sampled, wider);
+        const auto again = counted(members, shared, sampled, wider);
         if (!again) return std::unexpected(again.error());
         if (!*again && uses.at(sampled).distinct * of < few_sampled) return std::optional<double>();
         if (!*again) break;
@@ -612,7 +673,7 @@ std::vector<IndexId> JoinCounter::State::connected(IndexId first, std::vector<In
     if (next == ranked.end()) next = ranked.begin();
     for (const Member& member : members) {
       if (!mode_of(member, *next)) continue;
-      for (const std::size_t mode : member.modes) reached |= one_index(member.occurrence->indices[mode]);
+      for (const std::size_t mode : member.modes) reached |= one_index(member.indices[mode]);
     }
     order.push_back(*next);
     ranked.erase(next);
@@ -628,7 +689,7 @@ Expected<std::optional<double>> JoinCounter::entries(JoinSet join, IndexSet indi
   // An index of one access alone that is summed changes nothing.
   for (State::Member& member : members) {
     std::erase_if(member.modes, [&](std::size_t mode) {
-      const IndexId index = member.occurrence->indices[mode];
+      const IndexId index = member.indices[mode];
       return uses[index].operands == 1 && !contains(indices, index);
     });
   }

@@ -140,6 +140,25 @@ TEST_CASE("an index of few coordinates is not what is sampled") {
   CHECK(made.counter(JoinBudget{600, 1e9, 1e9}).ratio(0b1111).value() == doctest::Approx(exact).epsilon(0.2));
 }
 
+TEST_CASE("joins of one form are one, whatever their indices and the order of their accesses") {
+  // A cycle of one matrix: the three chains of three are A(a,b) * A(b,c) * A(c,d), sampled alike.
+  const Tensor matrix = matrix_of(skewed(6000, 300, 1), 300, 300);
+  OwnedProblem made = problem("A:ij:ss:1 A:jk:ss:1 A:kl:ss:1 A:li:ss:1 -> ", {{'i', 300}, {'j', 300}, {'k', 300}, {'l', 300}});
+  REQUIRE(made.operands.size() == 1);
+  made.operands[0].statistics = statistics(matrix, Threads(1));
+  const auto ratio_of = [&](JoinSet join) {
+    JoinCounter counter(made.network, made.operands, {{made.operands[0].tensor, &matrix}}, {600, 1e9, 1e9}, Resources());
+    return counter.ratio(join).value();
+  };
+  const double chain = ratio_of(0b00111111);
+  CHECK(chain > 1.5);
+  CHECK(ratio_of(0b11111100) == chain);
+  CHECK(ratio_of(0b11001111) == chain);
+  CHECK(ratio_of(0b11110011) == chain);
+  CHECK(ratio_of(0b00001111) == ratio_of(0b11000011));
+  CHECK(ratio_of(0b11111111) != chain);
+}
+
 TEST_CASE("a join that is too much work is left to independence") {
   Wedge made = wedge(3000);
   JoinCounter counter = made.counter({1e9, 10, 1e9});
