@@ -560,7 +560,8 @@ std::optional<JoinCounter::State::Joined> JoinCounter::State::joined(JoinSet joi
 }
 
 // Names the members and indices of a join by its form alone, which it returns: A(i,j) * A(j,k) and A(j,k) * A(k,i) of one A are the
-// same join. Of all orders of the members, indices numbered as they come, the one whose form is the least.
+// same join. Of all orders of the members, indices numbered as they come, the one whose form is the least. Nothing, and the names stay,
+// where no two members have one pattern: no other join has that form.
 std::vector<std::uint32_t> JoinCounter::State::name_by_form(Joined& joined) const {
   constexpr std::size_t most_ordered = 5;
   std::vector<std::uint32_t> patterns;  // the first tensor that has it
@@ -568,6 +569,7 @@ std::vector<std::uint32_t> JoinCounter::State::name_by_form(Joined& joined) cons
     const auto same = [&](const auto& operand) { return &operand.second->levels() == &operands.at(member.tensor)->levels(); };
     patterns.push_back(std::ranges::find_if(operands, same)->first);
   }
+  if (std::set(patterns.begin(), patterns.end()).size() == patterns.size()) return {};
   std::vector<std::size_t> order(joined.members.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::vector<std::size_t> least_order;
@@ -608,7 +610,7 @@ Expected<double> JoinCounter::ratio(JoinSet join) {
   const std::vector<std::uint32_t> form = state_->name_by_form(*joined);
   if (const auto known = state_->ratios.find(form); known != state_->ratios.end()) return known->second;
   const auto ratio = state_->counted_ratio(*joined);
-  if (ratio) state_->ratios.emplace(form, *ratio);
+  if (ratio && !form.empty()) state_->ratios.emplace(form, *ratio);
   return ratio;
 }
 
