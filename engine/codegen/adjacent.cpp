@@ -4,6 +4,10 @@
 //   for c: drive B, locate x { y += B * x }             with x[b,c]: runs without a gap, (i:d, b:s, j-b:v)
 //   for i: drive B, locate x, insert y { y += B * x }   with x[d,i] and y[i]: diagonals, where the host has them
 //
+// So are entries of any fiber, or range of fibers, whose coordinates nothing asks for:
+//
+//   for j: drive A { s += A * A }
+//
 // What all fibers under one entry add to a scalar is summed in vectors that live around the loop over these fibers, so that a run of three
 // entries is a load of each factor and a multiply-add. SpMV of nsjac in runs took 0.45 ms in scalars.
 #include "engine/codegen/long_sum.h"
@@ -76,6 +80,7 @@ bool Generator::may_walk_adjacent(const loop::For& each) const {
 bool Generator::walks_adjacent(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest,
                                const Scope& scope) const {
   if (!may_walk_adjacent(each) || drivers.size() != 1 || drivers[0].list) return false;
+  if (scope.cursors[drivers[0].access].end != nullptr && !adds_up_values(program_, each)) return false;
   return std::ranges::all_of(rest, [&](const loop::Step& step) {
     return scope.cursors[step.access].bound + 1 == storage_of(step.access).levels.size() &&
            std::ranges::count(rest, step.access, &loop::Step::access) == 1;
@@ -93,7 +98,7 @@ void Generator::walk_adjacent(const loop::For& each, const Driver& driver, std::
   llvm::Value* any = ir.CreateICmpULT(driver.range.begin, driver.range.end);
   emit_->if_then(any, [&] {
     const std::uint32_t level = scope.cursors[driver.access].bound;
-    const bool from_zero = entries.levels[level].from_zero;
+    const bool from_zero = entries.levels[level].from_zero || adds_up_values(program_, each);
     llvm::Value* first = from_zero ? emit_->constant(0) : emit_->widen(coordinate_at(*emit_, entries, level, driver.range.begin));
     // Nor beyond the extent, where a host has changed coordinates without a word.
     llvm::Value* extent = extents_[each.index];
@@ -117,27 +122,34 @@ void Generator::walk_adjacent(const loop::For& each, const Driver& driver, std::
     const auto add = [&](const Piece& piece) {
       for (const VectorSum& sum : sums) add_pieces(sum, std::span(&piece, 1), 0, here);
     };
+    llvm::Value* block = emit_->constant(std::uint64_t{4} * lanes_);
+    const auto add_rest = [&](Slot offset, llvm::Value* limit) {
+      emit_->while_loop([&] { return ir.CreateICmpULT(emit_->get(offset), limit); },
+                        [&] {
+                          const Piece rest_of_fiber = masked_piece(emit_->get(offset), limit);
+                          add(rest_of_fiber);
+                          llvm::Value* behind = emit_->add(rest_of_fiber.offset, emit_->constant(lanes_));
+                          emit_->set(offset, emit_->minimum(behind, limit));
+                        });
+    };
     // Short ones are paid for by the loop around.
     emit_->if_else(
         ir.CreateICmpULE(length, emit_->constant(lanes_)), [&] { add(masked_piece(emit_->constant(0), length)); },
         [&] {
-          const Slot offset = emit_->slot(emit_->constant(0));
-          emit_->strips(std::span(&offset, 1), std::span(&length, 1), [&](std::span<llvm::Value* const> limits) {
-            llvm::Value* block = emit_->constant(std::uint64_t{4} * lanes_);
-            emit_->while_loop([&] { return ir.CreateICmpUGE(ir.CreateSub(limits[0], emit_->get(offset)), block); },
-                              [&] {
-                                llvm::Value* now = emit_->get(offset);
-                                for (const VectorSum& sum : sums) add_pieces(sum, block_at(now), 0, here);
-                                emit_->set(offset, emit_->add(now, block));
-                              });
-            emit_->while_loop([&] { return ir.CreateICmpULT(emit_->get(offset), limits[0]); },
-                              [&] {
-                                const Piece rest_of_fiber = masked_piece(emit_->get(offset), limits[0]);
-                                add(rest_of_fiber);
-                                llvm::Value* behind = emit_->add(rest_of_fiber.offset, emit_->constant(lanes_));
-                                emit_->set(offset, emit_->minimum(behind, limits[0]));
-                              });
-          });
+          emit_->if_else(
+              ir.CreateICmpULT(length, block), [&] { add_rest(emit_->slot(emit_->constant(0)), length); },
+              [&] {
+                const Slot offset = emit_->slot(emit_->constant(0));
+                emit_->strips(std::span(&offset, 1), std::span(&length, 1), [&](std::span<llvm::Value* const> limits) {
+                  emit_->while_loop([&] { return ir.CreateICmpUGE(ir.CreateSub(limits[0], emit_->get(offset)), block); },
+                                    [&] {
+                                      llvm::Value* now = emit_->get(offset);
+                                      for (const VectorSum& sum : sums) add_pieces(sum, block_at(now), 0, here);
+                                      emit_->set(offset, emit_->add(now, block));
+                                    });
+                  add_rest(offset, limits[0]);
+                });
+              });
         });
   });
   for (const loop::AccessId target : uses(each.body).targets)

@@ -18,6 +18,7 @@ class DenseLevel final : public LevelKindCode {
  public:
   Range positions(Emitter& emit, const StorageCode& storage, const Cursor& cursor) const override {
     llvm::Value* extent = storage.levels[cursor.bound].extent;
+    if (cursor.end) return {emit.mul(cursor.begin, extent), emit.mul(cursor.end, extent)};
     return {dense_at(emit, storage, cursor, emit.constant(0)).begin, dense_at(emit, storage, cursor, extent).begin};
   }
   Cursor entry(Emitter&, const StorageCode&, const Cursor& parent, llvm::Value* place, llvm::Value*) const override {

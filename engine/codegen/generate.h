@@ -239,6 +239,7 @@ class Generator {
   void lane_loop(const loop::For& each, std::span<const loop::Step> rest, std::span<const Finger> fingers, const Scope& scope);
   // flat.cpp
   void find_flat_walk(const loop::For& each, const Scope& scope);
+  bool walk_entries(const loop::For& each, const Scope& scope, bool cut);
   const std::vector<const loop::For*>* flat_loops(const loop::For& each) const;
   const loop::Block& walked_body(const loop::For& each) const;
   std::vector<loop::Step> walked_steps(const loop::For& each, std::span<const loop::Step> steps) const;

@@ -146,10 +146,10 @@ Range packed_positions(Emitter& emit, const StorageCode& storage, const Cursor& 
   if (storage.levels[level].constant && !storage.baked) {
     llvm::Value* entries = emit.constant(storage.levels[level].longest);
     llvm::Value* first = emit.mul(cursor.begin, entries);
-    return {first, emit.add(first, entries)};
+    return {first, cursor.end ? emit.mul(cursor.end, entries) : emit.add(first, entries)};
   }
-  Range range{load_pos(emit, storage, level, cursor.begin),
-              load_pos(emit, storage, level, emit.add(cursor.begin, emit.constant(1)))};
+  llvm::Value* end = cursor.end ? cursor.end : emit.add(cursor.begin, emit.constant(1));
+  Range range{load_pos(emit, storage, level, cursor.begin), load_pos(emit, storage, level, end)};
   if (emit.checked()) {
     emit.check(emit.ir().CreateICmpULE(range.begin, range.end), {storage.id, level}, range.begin);
     emit.check(emit.ir().CreateICmpULE(range.end, storage.levels[level].positions), {storage.id, level}, range.end);

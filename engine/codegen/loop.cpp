@@ -42,6 +42,7 @@ void Generator::loop(const loop::For& each, const Scope& scope, bool cut) {
     vector_loop(loops, scope, cut);
     return;
   }
+  if (walk_entries(each, scope, cut)) return;
   // Steps that bind levels of indices known outside come before the loop, unless they lie below a level bound by it.
   std::vector<loop::Step> before;
   std::vector<loop::Step> inside;
@@ -268,12 +269,15 @@ void Generator::dense_loop(const loop::For& each, std::span<const loop::Step> re
 
 void Generator::iterate(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest,
                         std::span<const Finger> fingers, const Scope& scope) {
-  if (walks_adjacent(each, drivers, rest, scope)) {
-    walk_adjacent(each, drivers[0], rest, scope);
+  const bool adjacent = walks_adjacent(each, drivers, rest, scope);
+  // Values of one long fiber: two vectors of sums to be added up behind it, instead of four.
+  const bool one_fiber = !adjacent || (adds_up_values(program_, each) && scope.cursors[drivers[0].access].end == nullptr);
+  if (one_fiber && gathers(each, drivers, rest, scope)) {
+    gather_sums(each, drivers[0], rest, scope);
     return;
   }
-  if (gathers(each, drivers, rest, scope)) {
-    gather_sums(each, drivers[0], rest, scope);
+  if (adjacent) {
+    walk_adjacent(each, drivers[0], rest, scope);
     return;
   }
   const std::shared_ptr<Batch> batch = begin_batch(each, scope);

@@ -10,7 +10,7 @@ bool Generator::walk_short_fiber(const loop::For& each, const Driver& driver, st
                                  std::span<const Finger> fingers, const Scope& scope) {
   const StorageCode& storage = storage_of(driver.access);
   const LevelCode& level = storage.levels[scope.cursors[driver.access].bound];
-  if (level.longest == 0 || !loop::is_short_loop(program_, each)) return false;
+  if (level.longest == 0 || !loop::is_short_loop(program_, each) || scope.cursors[driver.access].end != nullptr) return false;
   if (level.longest > 1 && has_running_loop(each.body)) return false;
   const auto step = [&](std::uint64_t n) {
     step_one_driver(each, driver, emit_->add(driver.range.begin, emit_->constant(n)), rest, fingers, scope);

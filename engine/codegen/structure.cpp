@@ -4,6 +4,7 @@
 
 #include "engine/codegen/joined.h"
 #include "engine/codegen/presence.h"
+#include "engine/loop/flat_walk.h"
 #include "engine/loop/overloaded.h"
 #include "engine/loop/short_fiber.h"
 #include "runtime/extents.h"
@@ -265,6 +266,13 @@ const loop::AdjacentFact* adjacent_fact(const Program& program, loop::StorageId 
   return nullptr;
 }
 
+bool adds_up_values(const Program& program, const For& each) {
+  if (!loop::asks_for_no_coordinate(program, each)) return false;
+  const loop::Storage& storage = program.storages[program.accesses[each.steps.front().access].storage];
+  return storage.role == loop::Role::input && storage.place_bits == 0 && each.steps.front().use == Use::drive &&
+         !has_gaps(storage.levels.back().kind);
+}
+
 bool is_adjacent_loop(const Program& program, const For& each) {
   if (each.body.empty() || each.marks.flat || each.marks.batch > 0) return false;
   if (is_ranged(program) && &each == &std::get<For>(program.body.front().node)) return false;
@@ -279,7 +287,8 @@ bool is_adjacent_loop(const Program& program, const For& each) {
     if (loop::has_given(program, access, each.index)) return false;
     if (along && (access.indices.back() != each.index || std::ranges::count(access.indices, each.index) != 1)) return false;
     if (step.use == Use::drive && along && is_sparse(storage.levels.back().kind)) {
-      if (adjacent_fact(program, access.storage) == nullptr || steps_on(each, step.access) != 1 || ++drivers > 1) return false;
+      const bool adjacent = adjacent_fact(program, access.storage) != nullptr || adds_up_values(program, each);
+      if (!adjacent || steps_on(each, step.access) != 1 || ++drivers > 1) return false;
       continue;
     }
     if (step.use == Use::append || (storage.role == loop::Role::workspace && in_registers(program, access.storage))) return false;

@@ -48,6 +48,9 @@ const loop::AdjacentFact* adjacent_fact(const loop::Program& program, loop::Stor
 /// used inside is dense along it or independent of it: nothing but accumulates, and no target is read.
 bool is_adjacent_loop(const loop::Program& program, const loop::For& each);
 
+/// A loop over values of an input, side by side, whose coordinates nothing asks for.
+bool adds_up_values(const loop::Program& program, const loop::For& each);
+
 /// A loop over a few coordinates, known by a fact, around vector loops and accumulates alone: its iterations are written one after the
 /// other.
 bool is_written_out(const loop::Program& program, const loop::For& each);

@@ -38,6 +38,40 @@ Expected<void> check_steps(const Program& program, const For& each, AccessId acc
 
 }  // namespace
 
+bool asks_for_no_coordinate(const Program& program, const For& each) {
+  if (each.steps.size() != 1) return false;
+  const AccessId own = each.steps.front().access;
+  if (std::ranges::count(program.accesses[own].indices, each.index) != 1) return false;
+  for (AccessId access = 0; access < program.accesses.size(); ++access)
+    for (const IndexId index : program.accesses[access].indices)
+      if (is_of_loop(program, index, each.index) && (access != own || index != each.index)) return false;
+  return true;
+}
+
+std::optional<FlatWalk> walk_of_entries(const Program& program, const For& each, std::span<const std::uint32_t> bound) {
+  if (each.steps.empty()) return std::nullopt;
+  FlatWalk walk{each.steps.front().access, bound[each.steps.front().access], {}};
+  const Access& access = program.accesses[walk.access];
+  const Storage& storage = program.storages[access.storage];
+  if (storage.role != Role::input) return std::nullopt;
+  for (const For* one = &each;; one = &std::get<For>(one->body.front().node)) {
+    const std::size_t level = walk.level + walk.loops.size();
+    if (level >= storage.levels.size() || access.indices[level] != one->index || one->marks.batch > 0) return std::nullopt;
+    const Level& here = storage.levels[level];
+    const bool driven = is_compressed(here.kind) || begins_chain(here.kind) || is_per_parent(here.kind);
+    const Step* drives = driver(*one);
+    const bool alone = drives != nullptr && drives->access == walk.access && drives->algorithm == Algorithm::standard;
+    walk.loops.push_back(one);
+    const bool inner = one->body.size() == 1 && std::holds_alternative<For>(one->body.front().node);
+    const bool passes = inner && !one->marks.vector && asks_for_no_coordinate(program, *one) &&
+                        (is_dense(here) ? !here.strided && !is_at_sum(program, access, level) : driven && alone);
+    if (passes) continue;
+    // Equal coordinates of two fibers of the level above are no run.
+    const bool one_by_one = one->marks.flat || last_of_chain(storage.levels, static_cast<std::uint32_t>(level)) == level;
+    return driven && alone && one_by_one && walk.loops.size() > 1 ? std::optional(walk) : std::nullopt;
+  }
+}
+
 std::uint32_t last_of_chain(const std::vector<Level>& levels, std::uint32_t level) {
   if (is_dense(levels[level]) || is_unique(levels[level].kind)) return level;
   while (level + 1 < levels.size() && is_per_parent(levels[level + 1].kind)) ++level;
