@@ -339,6 +339,23 @@ std::size_t AccessModel::walked(BoundState state) const {
   return state - above;
 }
 
+bool AccessModel::stands_side_by_side() const {
+  if (!sparse_ || intermediate_ || located_) return false;
+  return std::ranges::all_of(levels_, [](const StoredLevel& level) {
+    return !level.located && (weft::is_dense(level.kind) || is_packed(level.kind) || is_per_parent(level.kind));
+  });
+}
+
+IndexSet AccessModel::innermost(BoundState state) const {
+  if (state == 0) return 0;
+  if (!converted_) return one_index(levels_[state - 1].index);
+  IndexSet found = 0;
+  for (std::size_t mode = 0; follows_ && mode < mode_index_.size(); ++mode)
+    if ((state >> mode & 1) != 0) found |= one_index(mode_index_[mode]);
+  for (BoundState level = 0; !follows_ && level < state; ++level) found |= one_index(levels_[level].index);
+  return found;
+}
+
 double AccessModel::unforeseen_ends(BoundState state) const {
   if (ends_.empty()) ends_.assign(follows_ ? positions_by_modes_.size() : levels_.size() + 1, -1);
   double& known = ends_[state];

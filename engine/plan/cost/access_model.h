@@ -108,6 +108,10 @@ class AccessModel {
   bool begins_walk(BoundState state) const;
   /// How far inside such a chain the state lies: levels behind its first; 0 where it does not.
   std::size_t walked(BoundState state) const;
+  /// Whether the entries below neighbouring positions stand side by side, at every level: one loop goes over those of several fibers.
+  bool stands_side_by_side() const;
+  /// The index of the deepest bound level; of a converted operand those of all bound ones, whose order is open while loops are sought.
+  IndexSet innermost(BoundState state) const;
   /// Loop-exit mispredicts of the fibers below a position when its entries are gone over for the first time.
   double unforeseen_ends(BoundState state) const;
   /// The modes, bit m mode m, whose coordinates the bound levels filter: none below dense levels alone.

@@ -13,10 +13,6 @@
 namespace weft {
 namespace {
 
-// Of steps, gathers and arithmetic of scalar entries, what whole vectors take whose entries follow each other. SpMV over diagonals of
-// 360,000, in the second cache and beyond: 0.34 ns an entry.
-constexpr double adjacent_share = 1.0 / 16;
-
 JoinSet whole(const StatementModels::Statement::FilteringModes& modes) {
   JoinSet set = 0;
   for (const auto& [bit, index] : modes) set |= bit;
@@ -247,6 +243,7 @@ CostModel::Advance CostModel::advance(Outside outside, IndexId index, StatementR
         all.one_entry = participants.empty() && access.one_entry;
         all.walked = participants.empty() && access.walked;
         all.last_of_walk = access.last_of_walk;
+        all.of_range = access.of_range;
         all.adjacent = participants.empty() && access.adjacent;
         participants.push_back({{static_cast<std::uint32_t>(number), access.factor, true, false},
                                 access.length,
@@ -336,12 +333,13 @@ double CostModel::fiber_sum(IndexId index, StatementRange range, bool vector, co
   if (vector || range.first != range.last || !loops.front()->innermost || participants.size() != 1) return 1;
   const StatementModels::Statement& statement = *statements_[range.first].model;
   // No loop of its own, unless rows side by side are written out; or a search for each entry.
-  if ((all.one_entry && statement.lanes == 0) || all.walked || all.late_ns > 0) return 1;
+  const bool unasked = contains(statement.unasked, index);
+  if ((all.one_entry && statement.lanes == 0) || (all.walked && !all.of_range) || all.late_ns > 0) return 1;
   // Vectors, where neighbours are adjacent in all that lies along the loop: not in rows of X[d,i,k] and A[i,k] below d.
   const auto in_vectors = [&](const auto& access) {
     return access->sparse() || !contains(access->indices(), index) || contains(access->contiguous(), index);
   };
-  if (all.adjacent && in_vectors(statement.target) && std::ranges::all_of(statement.factors, in_vectors)) return adjacent_share;
+  if ((all.adjacent || unasked) && !options_.strict_fp && in_vectors(statement.target) && std::ranges::all_of(statement.factors, in_vectors)) return adjacent_share;
   const Participant& only = participants.front();
   const bool one_fiber = only.table == Table::none && only.scan_ns == 0;
   return one_fiber && statement.dense_target && statement.sums(index) ? options_.machine.fiber_sum : 1;
@@ -374,6 +372,16 @@ double CostModel::body_ns(Outside outside, IndexId index, StatementRange range, 
   return body;
 }
 
+// With those of the factors that are read by this one.
+void CostModel::add_parts(const Intersection::Part& part, std::vector<Intersection::Part>& parts) const {
+  const auto& read_by = statements_[part.statement].model->read_by;
+  for (std::uint32_t factor = part.factor; factor < read_by.size(); ++factor) {
+    if (read_by[factor] != part.factor) continue;
+    parts.push_back(part);
+    parts.back().factor = factor;
+  }
+}
+
 LoopPrice CostModel::priced(Outside outside, IndexId index, StatementRange range, JoinSet others, const LoopDecision* given,
                             LoopEstimate* details) const {
   const Machine& machine = options_.machine;
@@ -386,8 +394,11 @@ LoopPrice CostModel::priced(Outside outside, IndexId index, StatementRange range
   // Rows that wait go through a tile of the block in registers.
   const bool waits = products_together(outside, index, range) > 1;
   const bool written_out = range.first == range.last && participants.empty() && loops.front()->written_out;
+  // Positions of a dense level whose coordinates nothing asks for.
+  const bool passes = range.first == range.last && participants.empty() && !vector && !loops.front()->innermost &&
+                      contains(statements_[range.first].model->unasked, index);
   const double share = fiber_sum(index, range, vector, all);
-  double ns = waits ? waiting_ns(outside, index, range) : unrolled || written_out ? 0 : machine.loop_entry;
+  double ns = waits ? waiting_ns(outside, index, range) : unrolled || written_out || passes ? 0 : machine.loop_entry;
   double steps = extent(index);
   if (in_product(outside, index, range)) {
     if (details != nullptr) {
@@ -402,7 +413,7 @@ LoopPrice CostModel::priced(Outside outside, IndexId index, StatementRange range
     steps = 1;
   } else if (all.walked) {
     steps = participants.front().length;
-    ns = all.last_of_walk ? steps * machine.drive_step : 0;
+    ns = all.last_of_walk ? steps * machine.drive_step * share : 0;
   } else if (!participants.empty()) {
     ns += entering_ns(all, outside.root());
     const CoIteration co_iteration = given != nullptr ? given_co_iteration(machine, participants, given->parts)
@@ -411,13 +422,13 @@ LoopPrice CostModel::priced(Outside outside, IndexId index, StatementRange range
     ns += co_iteration.ns * share;
     if (details != nullptr && given == nullptr) details->drives_copy = drives_copy(co_iteration, participants);
     if (details != nullptr && co_iteration.looked_up) {
-      for (const Participant& participant : participants) details->decision.parts.push_back(participant.part);
+      for (const Participant& participant : participants) add_parts(participant.part, details->decision.parts);
     }
-  } else if (!vector && !waits && !written_out) {
+  } else if (!vector && !waits && !written_out && !passes) {
     ns += extent(index) * machine.range_step;
   }
   // Neighbours in a dense level lie side by side: a vector is found as a whole.
-  const double lookups = written_out ? 0 : vector ? std::min(1.0, all.met) : all.met;
+  const double lookups = written_out || passes ? 0 : vector ? std::min(1.0, all.met) : all.met;
   ns += all.met * all.late_ns + lookups * all.tables * machine.table_lookup + finding_ns(all);
   if (details != nullptr) {
     details->decision.vector = vector;

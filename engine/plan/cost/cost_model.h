@@ -231,6 +231,7 @@ class CostModel {
     bool one_entry = false;   // the only driver has one entry at each position: there is no loop
     bool walked = false;      // the only driver is inside a walk, whose loop goes over its entries: no other is entered
     bool last_of_walk = false;  // its steps are those of the walk
+    bool of_range = false;    // which goes over a range of fibers, as one loop over one fiber
     bool adjacent = false;    // the only driver has fibers of coordinates that follow each other: vectors
     double ends = 0;          // loop-exit mispredicts, of fibers that others filter: of the loop, and of every search
     JoinSet outside = 0;      // what filters outside the loop, and what the first level, or all levels, that it binds add to that
@@ -246,6 +247,7 @@ class CostModel {
   double fiber_sum(IndexId index, StatementRange range, bool vector, const Advance& all) const;
   double body_ns(Outside outside, IndexId index, StatementRange range, bool vector, double share, double iterations,
                  LoopEstimate* details) const;
+  void add_parts(const Intersection::Part& part, std::vector<Intersection::Part>& parts) const;
   LoopPrice priced(Outside outside, IndexId index, StatementRange range, JoinSet others, const LoopDecision* given,
                    LoopEstimate* details) const;
   // What adds a block inside the loop has two indices at least left there, and the block does not have the loop's.

@@ -205,7 +205,7 @@ Movement StatementModels::move_sparse(std::uint32_t statement, std::size_t facto
   const IndexSet rest = access.indices() & ~(bound | one_index(index));
   if (rest == 0) {
     const double above = statements_[statement]->walks ? static_cast<double>(access.walked(before)) : 0;
-    const double bytes = access.scalar_bytes() + 4 + 4 * above;
+    const double bytes = access.scalar_bytes() + (contains(statements_[statement]->unasked, index) ? 0 : 4) + 4 * above;
     const bool innermost = (statements_[statement]->indices & ~(bound | one_index(index))) == 0;
     const bool picked = innermost && contains(statements_[statement]->few & access.dense_below() & ~access.contiguous(), index);
     return {bytes, bytes / options_.machine.stream[from], walked_level * above + (picked ? picked_column / extent(index) : 0)};
@@ -255,7 +255,7 @@ double StatementModels::unforeseen_ns(std::uint32_t statement, std::size_t facto
   const IndexSet rest = access.indices() & ~(bound | one_index(index));
   const Statement& model = *statements_[statement];
   if (model.walks && access.walked(after) > 0) return 0;
-  if (rest == 0 || !model.ends_alone(access, bound | one_index(index))) return 0;
+  if (rest == 0 || contains(model.unasked, index) || !model.ends_alone(access, bound | one_index(index))) return 0;
   if (access.is_remembered(before) && model.ends_alone(access, bound)) return 0;
   const double ns = options_.machine.branch_miss;
   if (!access.is_remembered(after) || (model.walks && access.begins_walk(after))) return ns;

@@ -146,6 +146,7 @@ std::uint32_t StatementModels::add(const Contractions& contractions, std::size_t
     statement.keyed = statement.product->restricted() & index_set(step.target.indices);
     describe_storage(target, step.target.indices, statement);
   }
+  describe_unasked(step, contractions, paths, statement);
   describe_dense_loops(statement);
   for (const auto& factor : statement.factors) statement.returning.push_back(returning(statement, *factor));
   statement.fills_copy = is_mark_array_copy(contractions, number);
@@ -155,10 +156,36 @@ std::uint32_t StatementModels::add(const Contractions& contractions, std::size_t
   statement.flops = static_cast<double>(step.factors.size()) + (std::abs(step.coefficient) != 1 ? 1 : 0);
   statement.scalar_body_ns =
       options_.machine.scalar_body + options_.machine.scalar_factor * static_cast<double>(step.factors.size());
-  const double scalar = statement.scalar_body_ns * ((statement.filtered & ~statement.target->indices()) != 0
+  const double scalar = statement.scalar_body_ns * (statement.unasked != 0 ? adjacent_share
+                                                    : (statement.filtered & ~statement.target->indices()) != 0
                                                         ? std::min(1.0, options_.machine.fiber_sum) : 1);
   statement.least_body_ns = std::min(scalar, statement.flops * options_.machine.vector_flop);
   return static_cast<std::uint32_t>(statements_.size() - 1);
+}
+
+void StatementModels::describe_unasked(const Contraction& step, const Contractions& contractions, const AccessPaths& paths,
+                                       Statement& statement) const {
+  for (std::size_t factor = 0; factor < step.factors.size(); ++factor) {
+    const ScheduledAccess& own = step.factors[factor];
+    const auto is_operand = [&](const ScheduledAccess& access) { return contractions.tensors[access.tensor].role == TensorRole::operand; };
+    const auto is_same = [&](const ScheduledAccess& other) {
+      return is_operand(other) && contractions.tensors[other.tensor].tensor == contractions.tensors[own.tensor].tensor && other.indices == own.indices &&
+             path_of(paths, other.tensor) == path_of(paths, own.tensor);
+    };
+    const auto itself = step.factors.begin() + static_cast<std::ptrdiff_t>(factor);
+    const auto first = is_operand(own) ? std::find_if(step.factors.begin(), itself, is_same) : itself;
+    statement.read_by.push_back(static_cast<std::uint32_t>(first - step.factors.begin()));
+  }
+  for (const IndexId index : members(statement.indices & ~statement.target->indices())) {
+    std::size_t users = 0;
+    bool passes = true;
+    for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
+      if (statement.reads_again(factor) || !contains(statement.factors[factor]->indices(), index)) continue;
+      passes = passes && ++users == 1 && statement.factors[factor]->stands_side_by_side() &&
+               std::ranges::count(step.factors[factor].indices, index) == 1;
+    }
+    if (passes) statement.unasked |= one_index(index);
+  }
 }
 
 bool StatementModels::Statement::multiplies_rows(IndexSet bound, IndexId row) const {
@@ -393,8 +420,12 @@ AdvancedAccess StatementModels::advance(std::uint32_t number, std::size_t factor
       one.one_entry = step.one_entry;
       const bool in_walk = statement.walks && (access.begins_walk(outer) || access.walked(outer) > 0);
       one.run = step.of_runs && !in_walk ? access.entries() / std::max(1.0, access.positions(step.state)) : 0;
-      one.walked = statement.walks && access.walked(outer) > 0;
-      one.last_of_walk = one.walked && (access.indices() & ~(bound | one_index(index))) == 0;
+      const IndexSet left = access.indices() & ~(bound | one_index(index));
+      const IndexSet above = access.innermost(outer);
+      one.of_range = above != 0 && (above & ~statement.unasked) == 0;
+      const bool passes = contains(statement.unasked, index) && left != 0;
+      one.walked = passes || one.of_range || (statement.walks && access.walked(outer) > 0);
+      one.last_of_walk = !passes && (one.of_range || (one.walked && left == 0));
       one.adjacent = step.adjacent;
       one.length = step.length;
       one.direct = extent(index) > 0 ? std::min(1.0, step.length / extent(index)) : 0;
@@ -424,13 +455,15 @@ void StatementModels::describe_loop(std::uint32_t number, IndexSet bound, IndexI
 
   std::size_t advanced = 0;
   for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
-    if (before.factors[factor].state != after.factors[factor].state) ++advanced;
+    if (before.factors[factor].state != after.factors[factor].state && !statement.reads_again(factor)) ++advanced;
   }
   const std::span<AdvancedAccess> accesses = rows_.add<AdvancedAccess>(advanced);
   const std::span<Movement> moved = rows_.add<Movement>(statement.factors.size());
   auto next = accesses.begin();
   for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
     const AccessModel& access = *statement.factors[factor];
+    moved[factor] = {};
+    if (statement.reads_again(factor)) continue;
     moved[factor] = access.sparse() ? move_sparse(number, factor, bound, index, before, after)
                                     : move_dense(number, access, bound, index, before, after);
     if (before.factors[factor].state != after.factors[factor].state) *next++ = advance(number, factor, bound, index, before, after, made);

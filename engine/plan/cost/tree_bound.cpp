@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "engine/plan/cost/cost_model.h"
+#include "engine/plan/cost/statement_models.h"
 #include "engine/plan/estimate/joins.h"
 #include "engine/plan/schedule/binding.h"
 
@@ -38,6 +39,13 @@ TreeBound::TreeBound(const Problem& problem)
       if (&other != &factor) others |= other.indices;
     }
     factor.own = factor.indices & ~others;
+  }
+  for (Factor& factor : factors_) {
+    IndexSet others = result_;
+    for (const Factor& other : factors_) {
+      if (*other.access != *factor.access) others |= other.indices;
+    }
+    factor.adds_up = factor.sparse && (factor.indices & ~others) != 0;
   }
 }
 
@@ -109,14 +117,17 @@ double TreeBound::least_ns(const ContractionTree& tree, double below_ns) {
       made.leaves = std::uint32_t{1} << node.factor;
       made.modes = factor.indices & ~factor.own;
       made.scalar = factor.free ? 0 : factor.scalar;
+      made.adds_up = factor.adds_up;
       continue;
     }
     IndexSet indices = 0;
     IndexSet never = 0;  // vector code
+    bool adds_up = false;
     for (const std::uint32_t child : node.children) {
       made.leaves |= nodes_[child].leaves;
       indices |= nodes_[child].modes;
       never |= nodes_[child].scalar;
+      adds_up = adds_up || nodes_[child].adds_up;
     }
     IndexSet outside = result_;
     for (std::size_t factor = 0; factor < factors_.size(); ++factor) {
@@ -125,7 +136,7 @@ double TreeBound::least_ns(const ContractionTree& tree, double below_ns) {
     made.modes = indices & outside;
     const auto factors = static_cast<double>(node.children.size());
     const double vector = factors * machine_.vector_flop;
-    const double sum = (indices & ~made.modes) != 0 ? std::min(1.0, machine_.fiber_sum) : 1;
+    const double sum = adds_up ? adjacent_share : (indices & ~made.modes) != 0 ? std::min(1.0, machine_.fiber_sum) : 1;
     const double alone = (machine_.scalar_body + machine_.scalar_factor * factors) * sum;
     const double body = (indices & ~never) == 0 ? alone : std::min(alone, vector);
     work += least_iterations(indices) * body;

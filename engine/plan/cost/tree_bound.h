@@ -27,6 +27,7 @@ class TreeBound {
     IndexSet indices = 0;
     IndexSet own = 0;     // what no other factor of the term has, and not its result; nothing of a factor that is alone
     IndexSet scalar = 0;  // bound by sparse levels, if the layout is kept: no vector code runs over them
+    bool adds_up = false; // has an index that no other access has, nor the result: values side by side may be added up
     bool sparse = false;
     double conversion_ns = 0;  // infinite where it must not be converted
     bool free = false;         // may be converted, as far as time is concerned
@@ -36,6 +37,7 @@ class TreeBound {
     std::uint32_t leaves = 0;
     IndexSet modes = 0;
     IndexSet scalar = 0;
+    bool adds_up = false;
   };
 
   double combinations(IndexSet indices) const;

@@ -17,8 +17,8 @@ namespace {
 
 // Two occurrences of one tensor: the program would convert it twice, once for each. What is at stake pays for the solver.
 OwnedProblem chain(const std::string& entries = "3000000") {
-  OwnedProblem made = problem("K:uvb:sss:" + entries + " K:vwb:sss -> b", {{'u', 600}, {'v', 600}, {'w', 600}, {'b', 600}});
-  made.options.tree = flat_tree(2);  // nothing is summed before the two meet
+  OwnedProblem made = problem("K:uvb:sss:" + entries + " K:vwb:sss f:u g:w -> b", {{'u', 600}, {'v', 600}, {'w', 600}, {'b', 600}});
+  made.options.tree = flat_tree(4);  // nothing is summed before the two meet
   made.options.calls = 10;
   return made;
 }

@@ -218,7 +218,7 @@ std::size_t most_factors(const Network& network) {
 bool is_beyond(const Schedule& schedule) {
   return std::ranges::any_of(schedule.tensors, [](const ScheduledTensor& tensor) {
     const bool marked = std::ranges::any_of(tensor.format.levels, has_gaps, &Level::kind);
-    return tensor.role == TensorRole::operand && tensor.converted && (marked || tensor.format.all_dense());
+    return tensor.role == TensorRole::operand && tensor.converted && (marked || tensor.opened || tensor.format.all_dense());
   });
 }
 

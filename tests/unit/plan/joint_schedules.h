@@ -22,7 +22,7 @@ std::size_t most_factors(const Network& network);
 /// result the cheapest stands for all, since nothing else of them concerns other assignments.
 double least_of_all(const OwnedProblem& problem, bool all_stored = false);
 
-/// Whether an operand is marked so that it may be looked up, or is dense and in another order, which these schedules do not have: it may
+/// Whether an operand is marked so that it may be looked up, opened, or dense and in another order, which these schedules do not have: it may
 /// cost less than all of them.
 bool is_beyond(const Schedule& schedule);
 
