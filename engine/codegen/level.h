@@ -50,7 +50,7 @@ struct StorageCode {
 struct Cursor {
   std::uint32_t bound = 0;  ///< levels
   llvm::Value* begin = nullptr;
-  llvm::Value* end = nullptr;  ///< of a range of entries, or of any positions whose coordinates are not asked for; null: `begin` is the position
+  llvm::Value* end = nullptr;  ///< of a range of entries, or of positions none of which is told apart; null: `begin` is the position
 };
 
 struct Range {

@@ -123,8 +123,8 @@ bool divides(const Affine& value) {
 }
 
 /// That levels hold what their expressions say of the modes, where these alone do not follow. Where some mode has one coordinate, which is
-/// known without a level, modes may follow from fewer levels than there are (Placement::inverse): of 12x1, i is what j-i:s tells, and i:d may
-/// hold something else. Where inverses divide, some values of levels are of no coordinate: odd ones of 2*i:d, of which i is half.
+/// known without a level, modes may follow from fewer levels than there are (Placement::inverse): of 12x1, i is what j-i:s tells, and i:d
+/// may hold something else. Where inverses divide, some values of levels are of no coordinate: odd ones of 2*i:d, of which i is half.
 std::vector<std::string> held_by_levels(const Placement& placement, const Names& values) {
   bool follow = std::ranges::find(placement.extents(), std::uint64_t{1}) == placement.extents().end();
   for (std::size_t n = 0; n < placement.ranges().size(); ++n) follow = follow && !divides(placement.inverse(n));

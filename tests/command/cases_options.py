@@ -242,14 +242,16 @@ def cases_objective_of_several_sparse_operands(_):
 def case_proof(weft):
     K = sparse((40, 40, 9), 4000, 3)
     operand = sparse_operand(weft, "K", K)
-    wanted = evaluate("uvb,vwb->b", K, K)
-    product = "A(b) = K(u,v,b) * K(v,w,b)"
+    f, g = (dense((40,), [float(n % period) for n in range(40)]) for period in (5, 3))
+    vectors = dense_operand(weft, "f", f), dense_operand(weft, "g", g)
+    wanted = evaluate("uvb,vwb,u,w->b", K, K, f, g)
+    product = "A(b) = (K(u,v,b) * K(v,w,b) * f(u) * g(w))"
     # Both accesses want other orders than the stored one: one converted copy for both is Z3's to find, where that is asked or pays.
     for more, optimal in ((), "false"), (("--prove",), "all"):
-        require_close(result_of(weft, product, operand, "--calls", "50", *more), wanted)
-        run = weft("plan", product, operand, "--calls", "50", "--no-cache", "--json", *more)
+        require_close(result_of(weft, product, operand, *vectors, "--calls", "50", *more), wanted)
+        run = weft("plan", product, operand, *vectors, "--calls", "50", "--no-cache", "--json", *more)
         require_equal(run.json["plan"]["optimal"], optimal, f"proof with {more}")
-    often = weft("plan", product, "K=sparse(400x400x90,nnz=400000)", "--calls", "50", "--no-cache", "--json")
+    often = weft("plan", product, "K=sparse(400x400x90,nnz=400000)", "f=ones(400)", "g=ones(400)", "--calls", "50", "--no-cache", "--json")
     require_equal(often.json["plan"]["optimal"], "all", "where it pays")
     run = weft("plan", EXPRESSION, *OPERANDS, "--prove", "--no-cache")
     require("Z3 asked about 1 alternative," in run.out, f"explanation of a proof: {run.out}")

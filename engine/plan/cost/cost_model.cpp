@@ -333,13 +333,13 @@ double CostModel::fiber_sum(IndexId index, StatementRange range, bool vector, co
   if (vector || range.first != range.last || !loops.front()->innermost || participants.size() != 1) return 1;
   const StatementModels::Statement& statement = *statements_[range.first].model;
   // No loop of its own, unless rows side by side are written out; or a search for each entry.
-  const bool unasked = contains(statement.unasked, index);
   if ((all.one_entry && statement.lanes == 0) || (all.walked && !all.of_range) || all.late_ns > 0) return 1;
   // Vectors, where neighbours are adjacent in all that lies along the loop: not in rows of X[d,i,k] and A[i,k] below d.
   const auto in_vectors = [&](const auto& access) {
     return access->sparse() || !contains(access->indices(), index) || contains(access->contiguous(), index);
   };
-  if ((all.adjacent || unasked) && !options_.strict_fp && in_vectors(statement.target) && std::ranges::all_of(statement.factors, in_vectors)) return adjacent_share;
+  const bool adjacent = (all.adjacent || contains(statement.unasked, index)) && !options_.strict_fp;
+  if (adjacent && in_vectors(statement.target) && std::ranges::all_of(statement.factors, in_vectors)) return adjacent_share;
   const Participant& only = participants.front();
   const bool one_fiber = only.table == Table::none && only.scan_ns == 0;
   return one_fiber && statement.dense_target && statement.sums(index) ? options_.machine.fiber_sum : 1;

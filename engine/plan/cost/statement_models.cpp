@@ -169,8 +169,8 @@ void StatementModels::describe_unasked(const Contraction& step, const Contractio
     const ScheduledAccess& own = step.factors[factor];
     const auto is_operand = [&](const ScheduledAccess& access) { return contractions.tensors[access.tensor].role == TensorRole::operand; };
     const auto is_same = [&](const ScheduledAccess& other) {
-      return is_operand(other) && contractions.tensors[other.tensor].tensor == contractions.tensors[own.tensor].tensor && other.indices == own.indices &&
-             path_of(paths, other.tensor) == path_of(paths, own.tensor);
+      const bool of_tensor = is_operand(other) && contractions.tensors[other.tensor].tensor == contractions.tensors[own.tensor].tensor;
+      return of_tensor && other.indices == own.indices && path_of(paths, other.tensor) == path_of(paths, own.tensor);
     };
     const auto itself = step.factors.begin() + static_cast<std::ptrdiff_t>(factor);
     const auto first = is_operand(own) ? std::find_if(step.factors.begin(), itself, is_same) : itself;
