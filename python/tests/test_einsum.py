@@ -161,3 +161,19 @@ def test_random_expressions():
         dense = built(expression, draw)
         operands = [sparse_of(each, draw) if rng.integers(0, 2) else each for each in dense]
         assert np.array_equal(as_dense(weft.einsum(expression, *operands)), np.einsum(expression, *dense)), (draw, expression)
+
+
+def test_one_object_in_several_places_is_read_once():
+    A = sp.random(30, 30, density=0.2, format="csr", random_state=1)
+    D, x = A.toarray(), np.arange(30.0)
+    dense = lambda operand: operand.toarray() if sp.issparse(operand) else operand  # noqa: E731
+    for subscripts, operands in [("ij,ij->", (A, A)), ("ij,ij", (A, A)), ("ij,jk", (A, A)), ("ij,kj->ik", (A, A)), ("i,i", (x, x)),
+                                 ("i,ij,j", (x, A, x)), ("ij , ji ->", (A, A)), ("...i,...i->...", (D, D)), ("ii,ii->i", (A, A)),
+                                 ("ij,jk,kl->il", (A, A, A)), (",,->", (2, 2, 2)), ("i,j->ji", (x, x)), ("i,j", (x, x))]:
+        found = weft.einsum(subscripts, *operands)
+        wanted = np.einsum(subscripts, *map(dense, operands))
+        assert np.allclose(dense(found.to_numpy() if isinstance(found, weft.Tensor) else found), wanted), subscripts
+    # Trees and formats name places.
+    assert weft.einsum("ij,ij->", A, A, tree="(T0 * T1)") == pytest.approx((D * D).sum())
+    with pytest.raises(weft.InputError, match="index j is 4 in T0 .* but 3 in T0"):
+        weft.einsum("ij,jk->ik", *[np.ones((3, 4))] * 2)

@@ -1,6 +1,7 @@
 """numpy's einsum over dense and sparse operands."""
 
 import functools
+import re
 import string
 
 import numpy as np
@@ -49,6 +50,13 @@ def einsum(subscripts, *operands, out=None, dtype=None, format=None, semiring=No
     text = _notation(subscripts, len(operands))
     if dtype is not None or format is not None:
         format = _format(dtype, format, operands)
+    elif tree is None and len(operands) > 1:
+        # One object is one operand, which is read once: trees and formats name each place.
+        first = {}
+        places = tuple(first.setdefault(id(operand), place) for place, operand in enumerate(operands))
+        written = _with_places(text, places) if len(first) < len(places) else None
+        if written is not None:
+            text, named = written, {_NAMES[place]: operands[place] for place in places}
     if format is None and tree is None:
         engine = _engines.current()
         key, named = _weft.signature(text, named)
@@ -72,6 +80,20 @@ def _notation(subscripts, count):
     if count == 1 and "->" not in subscripts and terms[0].strip() == "":
         return "->"
     return subscripts
+
+
+@functools.lru_cache(maxsize=4096)
+def _with_places(subscripts, places):
+    """In index notation, with the operands that stand at these places: ``"ij,ij->"`` of T0 twice is ``"out = T0(i,j) * T0(i,j)"``. None of
+    what is no einsum, for weft to say why."""
+    before, arrow, result = subscripts.replace(" ", "").partition("->")
+    if not re.fullmatch("[A-Za-z,]*", before) or not re.fullmatch("[A-Za-z]*", result):
+        return None
+    if not arrow:
+        result = "".join(letter for letter in sorted(set(before) - {","}) if before.count(letter) == 1)
+    access = lambda name, letters: f"{name}({','.join(letters)})" if letters else name  # noqa: E731
+    factors = (access(_NAMES[place], term) for place, term in zip(places, before.split(",")))
+    return f"{access('out', result)} = {' * '.join(factors)}"
 
 
 def _interleaved(arguments):
