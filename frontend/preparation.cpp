@@ -373,6 +373,13 @@ class Preparation {
     prepared_.exposure = std::make_shared<const Exposure>(std::move(exposure));
   }
 
+  /// What is left beside the operands, as a power of two: a few bytes more or less make no other proof.
+  std::uint64_t planning_memory() const {
+    const Memory& memory = resources().memory;
+    if (memory.limit() == Memory::unlimited) return PlanOptions().planning_memory;
+    return std::bit_floor(memory.limit() - std::min(memory.limit(), memory.used()));
+  }
+
   Expected<Plan> planned(Network& network) {
     std::map<std::string, bool> pinned;
     if (auto choice = left_to_choose(); !choice) return std::unexpected(choice.error());
@@ -383,9 +390,7 @@ class Preparation {
     plan_options.calls = options_.calls;
     plan_options.machine = machine_;
     plan_options.memory_limit = resources().memory.limit();
-    // What the operands leave, as a power of two: a few bytes more or less make no other proof.
-    if (const Memory& memory = resources().memory; memory.limit() != Memory::unlimited)
-      plan_options.planning_memory = std::bit_floor(memory.limit() - std::min(memory.limit(), memory.used()));
+    plan_options.planning_memory = planning_memory();
     plan_options.strict_fp = pipeline_.options().strict_fp;
     plan_options.prove = options_.prove;
     plan_options.cancelled_by = {cancellation_, resources().cancellation};
@@ -498,10 +503,18 @@ class Preparation {
         return plan;
       }
       const auto planner = [&](const PlanOptions& with) -> Expected<Plan> {
-        if (from_ == CodeFrom::caches && !pipeline_.knows_plan(network, facts, with)) {
+        // Entries that joins were counted of are kept until nothing more is counted; what counting has freed would stand beside the tables
+        // of a proof.
+        PlanOptions within = with;
+        within.planning_memory = planning_memory();
+        const std::uint64_t limit = resources().memory.limit();
+        if (limit < little_memory || (within.prove && limit != Memory::unlimited)) ::malloc_trim(0);
+        if (from_ == CodeFrom::caches && !pipeline_.knows_plan(network, facts, within)) {
           return unsupported("there is no such plan in the caches");
         }
-        return timed([&] { return options_.unfused ? plan_unfused(Problem{network, facts, with}) : pipeline_.plan(network, facts, with); });
+        return timed([&] {
+          return options_.unfused ? plan_unfused(Problem{network, facts, within}) : pipeline_.plan(network, facts, within);
+        });
       };
       return sampled ? plan_counted(network, facts, plan_options, counter, planner) : planner(plan_options);
     };

@@ -107,6 +107,8 @@ def cases_of(path, extents, entries):
             yield Case(f"A*A {kinds}", ["run", f"C(i,j) = {product}", operand, "--format", f"C:{kinds}", *options])
         if math.prod(extents) <= LARGEST_DENSE:
             yield Case("dense", ["run", "D(i,j) = T(i,j)", operand, "--format", "D:dd", "--out", "D=d.npy", *options])
+            # Places of blocks are entries of joins: many more than the file has.
+            yield Case("A*A in blocks", ["run", f"C(i,j) = {product}", operand, "--format", "T:bcsr(4,4)", *options])
         return
     terms = "".join(f" * {name}({index},r)" for name, index in zip("ABCDEFGH"[1:], indices[1:]))
     yield Case("MTTKRP", ["run", f"Y(i,r) = T({all_indices}){terms}", operand, *factors[1:], *options])

@@ -291,7 +291,7 @@ struct JoinCounter::State {
     return fewest;
   }
 
-  // Entries of a member that pass the filters.
+  // Entries of a member that pass the filters, or some that are more than can be reached.
   std::vector<std::uint64_t> kept(const Member& member, const Coordinates& all, IndexId sampled, double share,
                                   const Filters& filters) {
     struct Test {
@@ -319,11 +319,15 @@ struct JoinCounter::State {
       if (!std::ranges::all_of(diagonals, [&](const auto& both) { return both.first[n] == both.second[n]; })) return false;
       return std::ranges::all_of(tests, [&](const Test& test) { return test.values->contains(test.crd[n]); });
     };
+    const auto is_too_much = [&] { return static_cast<double>(found.size()) > effort.reachable; };
     if (const auto lists = candidates(member, all, sampled, share, filters)) {
-      for (const std::span<const std::uint32_t> list : *lists) std::ranges::copy_if(list, std::back_inserter(found), passes);
+      for (const std::span<const std::uint32_t> list : *lists) {
+        if (is_too_much()) break;
+        std::ranges::copy_if(list, std::back_inserter(found), passes);
+      }
       return found;
     }
-    for (std::uint64_t n = 0; n < all.count; ++n) {
+    for (std::uint64_t n = 0; n < all.count && !is_too_much(); ++n) {
       if (passes(n)) found.push_back(n);
     }
     return found;
@@ -420,6 +424,7 @@ struct JoinCounter::State {
     if (const auto place = std::ranges::find(shared, sampled); place != shared.end()) std::rotate(shared.begin(), place, place + 1);
     std::vector<Part> parts(members.size());
     std::vector<bool> done(members.size(), false);
+    std::vector<Charge> rooms;
     Filters filters;
     for (std::size_t placed = 0; placed < members.size(); ++placed) {
       // Next a part that the sample or its partners filter, which exists since the join is connected.
@@ -438,6 +443,10 @@ struct JoinCounter::State {
       if (!all) return std::unexpected(all.error());
       const std::vector<std::uint64_t> chosen = kept(members[next], **all, sampled, share, filters);
       if (static_cast<double>(chosen.size()) > effort.reachable) return std::optional<double>();
+      // As they are listed, sorted, and held by column.
+      auto room = resources.memory.charge(chosen.size() * sizeof(std::uint64_t) * (3 + members[next].modes.size()), "entries of a join");
+      if (!room) return std::optional<double>();
+      rooms.push_back(std::move(*room));
       parts[next] = project(members[next], **all, chosen, shared);
       done[next] = true;
       for (std::size_t number = 0; number < shared.size(); ++number) {
