@@ -93,16 +93,21 @@ struct LevelSum {
   ModeReach reach;
 };
 
+/// What loop programs say of sums of indices (rules_definition.cpp).
+constexpr Wide furthest = Wide{1} << 62;
+constexpr std::int64_t largest_factor = std::int64_t{1} << 31;
+
+bool is_sayable(std::int64_t factor) { return factor >= -largest_factor && factor <= largest_factor; }
+
 /// Coordinates of the mode at all those of the levels; nothing where the mode is no sum, or some are beyond 2^62.
 std::optional<LevelSum> sum_of(const Placement& placement, std::uint32_t mode, const std::vector<std::uint64_t>& extents) {
-  constexpr Wide furthest = Wide{1} << 62;
   const Affine& inverse = placement.inverse(mode);
   LevelSum sum;
   Wide first = inverse.constant();
   Wide before = 0;
   Wide behind = 0;
   for (const AffineTerm& term : inverse.terms()) {
-    if (term.sum || term.divisor != 1 || term.modulus != 0) return std::nullopt;
+    if (term.sum || term.divisor != 1 || term.modulus != 0 || !is_sayable(term.factor)) return std::nullopt;
     const std::uint32_t level = term.variable;
     first += Wide{term.factor} * placement.levels()[level].range.least;
     const Wide last = Wide{term.factor} * (Wide{extents[level]} - 1);
@@ -116,7 +121,6 @@ std::optional<LevelSum> sum_of(const Placement& placement, std::uint32_t mode, c
 
 /// A sum of two levels' coordinates, the second once: first + distance * c0 + c1.
 std::optional<LevelSum> sum_of_two(std::int64_t distance, Wide first, const std::vector<std::uint64_t>& extents) {
-  constexpr Wide furthest = Wide{1} << 62;
   const Wide across = Wide{distance} * (Wide{extents[0]} - 1);
   const Wide least = first + std::min<Wide>(across, 0);
   const Wide most = first + std::max<Wide>(across, 0) + Wide{extents[1]} - 1;
@@ -155,7 +159,6 @@ std::optional<std::vector<std::int64_t>> coordinate_of(const Placement& placemen
     factors.back() += times * sum.constant();
     return true;
   };
-  constexpr std::int64_t largest = std::int64_t{1} << 31;
   if (!add(*stored.value, 1)) return std::nullopt;
   if (placed.low) {
     const auto least = stored.low->range(placement.ranges());
@@ -164,9 +167,9 @@ std::optional<std::vector<std::int64_t>> coordinate_of(const Placement& placemen
     factors.back() -= placed.range.least;
   }
   for (std::size_t mode = 0; mode < modes; ++mode)
-    if (factors[mode] > largest || factors[mode] < -largest) return std::nullopt;
-  constexpr std::int64_t furthest = std::int64_t{1} << 61;
-  return factors.back() > furthest || factors.back() < -furthest ? std::nullopt : std::optional(factors);
+    if (!is_sayable(factors[mode])) return std::nullopt;
+  constexpr std::int64_t most_moved = std::int64_t{1} << 61;
+  return factors.back() > most_moved || factors.back() < -most_moved ? std::nullopt : std::optional(factors);
 }
 
 /// The levels as parts or sums of modes, each mode the own one of some level; nothing where they are not.
@@ -203,6 +206,7 @@ std::optional<LocatedLevels> located_sums(const Placement& placement) {
     sum.factor = (*coordinates[level])[own];
     sum.offset = coordinates[level]->back();
     sum.within = placement.levels()[level].extent != placement.extents()[own];
+    if (Wide{placement.levels()[level].extent} > furthest) return std::nullopt;
     for (std::uint32_t mode = 0; mode < layout.modes.size(); ++mode) {
       if (mode == own || (*coordinates[level])[mode] == 0) continue;
       if (!level_of.contains(mode)) return std::nullopt;

@@ -127,3 +127,17 @@ def case_a_session_binds_tensors_of_other_extents(weft):
     weft.write("script.weft", "V = small.tns; F(L) = V(u,L); s = F(L) * F(L)\ns\nV = large.tns; F(L) = V(u,L); s = F(L) * F(L)\ns\n")
     run = weft("repl", "script.weft")
     require_equal([float(line) for line in run.out.split() if line.replace(".", "").isdigit()].count(5.0) >= 2, True, run.out)
+
+
+def case_sums_of_levels_beyond_what_loops_say_are_read_through_copies(weft):
+    """Diagonals of extents from 2^62 on, or moved by more than 2^31 columns a row, are no sums of loop programs."""
+    weft.write("B.tns", "1 1 2\n2 5 3\n")
+    weft.write("G.tns", "1 1 1\n1 5 2\n")
+    for extent in (2**62 - 1, 2**62, 2**63 - 1):
+        b, g = f"B=B.tns:2x{extent}", f"G=G.tns:1x{extent}"
+        for layout in ("dia", "(i,j) -> (i+j:s, i:s)", "(i,j) -> (j-5000000000*i:s, i:s)"):
+            run = weft("run", "F(k,m) = B(k,L) * G(m,L)", b, g, "--format", f"G:{layout}", "--out", "tns:F.tns")
+            require_equal(weft.read("F.tns").decode().split("\n")[-3:], ["1 1 2", "2 1 6", ""], f"{extent} {layout}: {run.out}")
+    weft.write("H.tns", "1 1 1\n2 5 2\n")
+    run = weft("run", "F(k,m) = B(k,L) * H(m,L)", f"B=B.tns:2x{2**62}", f"H=H.tns:2x{2**62}", "--format", "H:dia", "--out", "tns:F.tns")
+    require_equal(weft.read("F.tns").decode().split("\n")[-3:], ["1 1 2", "2 2 6", ""], run.out)
