@@ -137,7 +137,16 @@ void Generator::walk_adjacent(const loop::For& each, const Driver& driver, std::
         ir.CreateICmpULE(length, emit_->constant(lanes_)), [&] { add(masked_piece(emit_->constant(0), length)); },
         [&] {
           emit_->if_else(
-              ir.CreateICmpULT(length, block), [&] { add_rest(emit_->slot(emit_->constant(0)), length); },
+              ir.CreateICmpULE(length, block),
+              [&] {
+                // Straight on, whichever of these vectors are empty: how many there are is foreseen for few fibers.
+                std::vector<Piece> pieces;
+                for (std::uint64_t n = 0; n < 4; ++n) {
+                  llvm::Value* first_lane = emit_->constant(n * lanes_);
+                  pieces.push_back(masked_piece(first_lane, ir.CreateBinaryIntrinsic(llvm::Intrinsic::umax, length, first_lane)));
+                }
+                for (const VectorSum& sum : sums) add_pieces(sum, pieces, 0, here);
+              },
               [&] {
                 const Slot offset = emit_->slot(emit_->constant(0));
                 emit_->strips(std::span(&offset, 1), std::span(&length, 1), [&](std::span<llvm::Value* const> limits) {
