@@ -1,6 +1,8 @@
 #include "engine/specialize.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include <xxhash.h>
 
@@ -23,6 +25,27 @@ constexpr double saved_by_baking = 0.25;
 constexpr std::uint64_t most_entries_worth_baking = 2048;
 
 constexpr std::string_view names[] = {"generic", "profiled", "baked", "auto"};
+
+/// Whether the code of a statement would be too much with patterns in it. Each iteration over their entries is code of its own, and where
+/// several sparse operands meet it looks them up, and inserts: A(i,k) * B(k,j) of 1100 entries each, over 100 x 100, took 2.5 s to compile,
+/// of 300, some 900 products, 0.6. Their number is that of independence.
+bool writes_too_much(const ScheduledStatement& statement, const Network& network, const Schedule& schedule,
+                     const std::vector<OperandFacts>& operands) {
+  constexpr double most_met = 1024;
+  double met = 1;
+  std::set<TensorId> sparse;
+  std::map<IndexId, std::size_t> uses;
+  for (const ScheduledAccess& factor : statement.factors) {
+    const ScheduledTensor& tensor = schedule.tensors[factor.tensor];
+    if (tensor.role != TensorRole::operand || !has_sparse_level(tensor.format)) continue;
+    const auto known = std::ranges::find(operands, tensor.tensor, &OperandFacts::tensor);
+    sparse.insert(tensor.tensor);
+    met *= known == operands.end() ? 1 : known->statistics.nnz();
+    for (const IndexId index : factor.indices)
+      if (uses[index]++ > 0) met /= static_cast<double>(std::max<std::uint64_t>(network.indices[index].extent, 1));
+  }
+  return sparse.size() > 1 && met > most_met;
+}
 
 std::vector<std::uint64_t> numbers(const Buffer& buffer, std::uint8_t bits) {
   if (bits == 64) {
@@ -143,6 +166,7 @@ Expected<Specialized> specialized(const Network& network, const Plan& plan, cons
   for (const PlacedValues& placed : placed_values(network, plan, operands, machine))
     if (placed.reads_through()) made.facts.place_bits[placed.tensor] = placed.place_bits;
   made.facts.adjacent.resize(plan.schedule.tensors.size());
+  std::map<std::size_t, std::uint64_t> baked;  // entries, by tensor of the schedule
   for (std::size_t number = 0; number < plan.schedule.tensors.size(); ++number) {
     const ScheduledTensor& scheduled = plan.schedule.tensors[number];
     if (scheduled.role != TensorRole::operand) continue;
@@ -175,8 +199,16 @@ Expected<Specialized> specialized(const Network& network, const Plan& plan, cons
     const std::uint64_t digest = pattern_digest(*stored);
     made.facts.patterns[number] = digest;
     made.patterns[digest] = pattern_of(*stored);
-    made.baked_entries += stored->nnz();
+    baked[number] = stored->nnz();
   }
+  for (const ScheduledStatement& statement : plan.schedule.statements) {
+    if (baked.empty() || !writes_too_much(statement, network, plan.schedule, operands)) continue;
+    for (const ScheduledAccess& factor : statement.factors) {
+      made.facts.patterns[factor.tensor] = {};
+      baked.erase(factor.tensor);
+    }
+  }
+  for (const auto& [number, entries] : baked) made.baked_entries += entries;
   return made;
 }
 
