@@ -121,6 +121,10 @@ bool used_by_nests(const std::vector<CompiledNest>& nests, std::uint32_t tensor)
 Expected<Tensor> fresh(const ScheduledTensor& scheduled, const Network& network, const std::vector<Tensor>& tensors,
                        const Resources& resources) {
   std::vector<std::uint64_t> extents = extents_of(scheduled, network);
+  if (scheduled.delivered && !scheduled.like) {  // converted after every run, when intermediates are gone: refused before the first
+    auto room = room_for_gaps(*scheduled.delivered, extents, {.given_back = resources.memory.used()}, resources, scheduled.name);
+    if (!room) return std::unexpected(room.error());
+  }
   if (scheduled.like) return like(tensors[*scheduled.like], scheduled, std::move(extents), resources);
   if (scheduled.format.all_dense()) {
     auto zeros = dense_zeros(std::move(extents), scheduled.format, resources, scheduled.name);

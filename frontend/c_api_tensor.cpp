@@ -7,6 +7,7 @@
 #include "frontend/c_api.h"
 #include "runtime/extents.h"
 #include "runtime/indices.h"
+#include "runtime/level_traits.h"
 #include "runtime/placement.h"
 #include "runtime/scalar_traits.h"
 #include "weft/host.h"
@@ -65,6 +66,13 @@ Expected<HostIndices> indices(const void* data, std::uint64_t count, std::uint32
   array.bytes = saturating_product(count, bits / 8);
   array.bits = static_cast<std::uint8_t>(bits);
   return array;
+}
+
+/// Bits of the elements of crd: words of bitmaps and the narrow coordinates of layouts have their own.
+std::uint32_t bits_of_crd(const Format& format, std::size_t level, std::uint32_t index_bits) {
+  if (has_bits(format.levels[level].kind)) return 64;
+  const unsigned narrow = format.layout ? format.layout->levels[level].bits : 0;
+  return narrow == 8 || narrow == 16 ? narrow : index_bits;
 }
 
 Expected<void> copy(Buffer& buffer, const Resources& resources) {
@@ -232,8 +240,7 @@ int32_t weft_tensor_levels(const weft_engine* engine, const char* format, const 
     if (!sound) return std::unexpected(sound.error());
     std::vector<HostLevel> levels;
     for (std::size_t level = 0; level < order; ++level) {
-      const unsigned narrow = parsed->layout ? parsed->layout->levels[level].bits : 0;
-      const std::uint32_t crd_bits = narrow == 8 || narrow == 16 ? narrow : index_bits;
+      const std::uint32_t crd_bits = bits_of_crd(*parsed, level, index_bits);
       const auto starts = pos ? indices(pos[level], pos_counts[level], index_bits, fmt::format("pos[{}]", level)) : HostIndices();
       const auto coordinates = crd ? indices(crd[level], crd_counts[level], crd_bits, fmt::format("crd[{}]", level)) : HostIndices();
       if (!starts) return std::unexpected(starts.error());

@@ -135,6 +135,12 @@ Expected<Buffer> gathered(const Buffer& array, unsigned element_bits, const Buff
 
 }  // namespace
 
+std::uint64_t bytes_of(const Coordinates& coordinates) {
+  std::uint64_t bytes = coordinates.values.size_bytes();
+  for (const Buffer& crd : coordinates.crd) bytes += crd.size_bytes();
+  return bytes;
+}
+
 Expected<SortedEntries> sorted_by(Coordinates coordinates, std::span<const std::uint32_t> modes,
                                   std::span<const std::uint32_t> already, const Resources& resources, std::string_view name) {
   SortedEntries sorted;
@@ -193,6 +199,10 @@ Expected<Tensor> build_checked(Coordinates coordinates, Format format, std::span
     return build_with_layout(std::move(coordinates), false, format, resources, name);
   }
   if (has_gaps(format)) {
+    const KnownAhead known{.least = std::vector(format.order(), std::min<std::uint64_t>(coordinates.count, 1)),
+                           .most = coordinates.count,
+                           .given_back = bytes_of(coordinates)};
+    if (auto room = room_for_gaps(format, coordinates.extents, known, resources, name); !room) return std::unexpected(room.error());
     auto listed = build_checked(std::move(coordinates), without_gaps(format), already, resources, name);
     return listed ? relaid(*listed, format, resources, name) : listed;
   }

@@ -33,6 +33,8 @@ struct SortedEntries {
   std::optional<std::size_t> starts = {};  ///< a singleton whose parents need no entry: 0 stands there
 };
 
+std::uint64_t bytes_of(const Coordinates& coordinates);
+
 /// Coordinates by level, sorted. Consumes them.
 Expected<SortedEntries> sorted_by(Coordinates coordinates, std::span<const std::uint32_t> modes,
                                   std::span<const std::uint32_t> already, const Resources& resources, std::string_view name);

@@ -97,6 +97,7 @@ std::vector<std::uint32_t> block_modes(const Format& format) {
 /// By way of compressed levels, which everything else knows.
 Expected<Tensor> with_gaps_converted(const Tensor& tensor, const Format& format, const Resources& resources,
                                      std::string_view name) {
+  if (auto room = room_for_gaps(format, tensor.extents(), {}, resources, name); !room) return std::unexpected(room.error());
   Expected<Tensor> listed = tensor;
   if (has_gaps(tensor.format())) listed = relaid(tensor, without_gaps(tensor.format()), resources, name);
   if (listed) listed = convert(*listed, without_gaps(format), resources, name);
@@ -215,6 +216,7 @@ static Expected<Tensor> extended(const Tensor& tensor, std::vector<std::uint64_t
     return listed ? convert(*listed, tensor.format(), resources, name) : listed;
   }
   if (has_gaps(tensor.format())) {
+    if (auto room = room_for_gaps(tensor.format(), extents, {}, resources, name); !room) return std::unexpected(room.error());
     auto listed = relaid(tensor, without_gaps(tensor.format()), resources, name);
     if (listed) listed = with_extents(*listed, std::move(extents), resources, name);
     return listed ? relaid(*listed, tensor.format(), resources, name) : listed;

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 #include <vector>
 
 #include "runtime/blocks.h"
+#include "runtime/charge.h"
 #include "runtime/extents.h"
 #include "runtime/indices.h"
 #include "runtime/level_traits.h"
@@ -73,6 +75,47 @@ class Fibers {
   std::uint64_t empty_;
 };
 
+std::unexpected<Error> beyond_addresses(const Format& format, std::string_view name) {
+  return resource_error(fmt::format("{} in format {} needs more than 2^64 bytes; choose a sparse format", name, format.text()));
+}
+
+/// What Relaying holds at the same time, at least, counted level by level.
+class LeastBytes {
+ public:
+  void add(const Level& level, std::uint64_t extent, std::uint64_t entries) {
+    const std::uint64_t parents = positions_;
+    if (is_by_extent(level.kind)) {
+      positions_ = saturating_product(parents, extent);
+    } else if (!is_per_parent(level.kind)) {
+      positions_ = has_slots(level.kind) ? saturating_sum(entries, entries / 2) : entries;
+    }
+    moved_ = moved_ || has_gaps(level.kind);  // levels above are shared
+    if (!moved_) return;
+    const std::uint64_t origins = saturating_product(positions_, sizeof(std::uint64_t));
+    const std::uint64_t above = is_per_parent(level.kind) ? 0 : std::exchange(origins_, origins);
+    std::uint64_t counted = 0;  // ends of fibers, until those of 32 bits are made
+    if (has_bits(level.kind)) arrays_ = saturating_sum(arrays_, saturating_product(parents, 8 * bitmap_words(extent)));
+    if (has_coordinates(level.kind)) arrays_ = saturating_sum(arrays_, saturating_product(positions_, level.crd_bits / 8));
+    if (has_pos(level.kind)) {
+      const std::uint64_t ends = saturating_product(saturating_sum(parents, 1), sizeof(std::uint32_t));
+      arrays_ = saturating_sum(arrays_, ends);
+      counted = saturating_product(ends, level.pos_bits == 32 ? 2 : 1);  // 64 bits stay, if there are as many entries as may be
+    }
+    hold(saturating_sum(saturating_sum(above, origins_), counted));
+  }
+  void add_values(Scalar scalar) { hold(saturating_sum(origins_, saturating_product(positions_, scalar_bytes(scalar)))); }
+  std::uint64_t most() const { return most_; }
+
+ private:
+  void hold(std::uint64_t beside) { most_ = std::max(most_, saturating_sum(arrays_, beside)); }
+
+  std::uint64_t positions_ = 1;
+  bool moved_ = false;
+  std::uint64_t arrays_ = 0;   ///< those that stay
+  std::uint64_t origins_ = 0;  ///< of the level before
+  std::uint64_t most_ = 0;
+};
+
 /// From level to level: which position of the given tensor every position of the new one stands for.
 class Relaying {
  public:
@@ -84,6 +127,7 @@ class Relaying {
   }
 
   Expected<Tensor> run() {
+    if (auto room = has_room(); !room) return std::unexpected(room.error());
     for (std::size_t level = 0; level < to_.order(); ++level) {
       if (resources_.cancellation.cancelled())
         return fail(ErrorKind::cancelled, fmt::format("cancelled while converting {}", name_));
@@ -94,11 +138,19 @@ class Relaying {
   }
 
  private:
+  Expected<void> has_room() const {
+    if (!has_gaps(to_.format)) return {};
+    KnownAhead known{.most = 0};
+    for (std::size_t level = 0; level < to_.order(); ++level) {
+      known.least.push_back(entries_of_level(from_, level));
+      known.most = std::max(known.most, known.least.back());
+    }
+    return room_for_gaps(to_.format, to_.extents, known, resources_, name_);
+  }
+
   Expected<Buffer> allocate(std::uint64_t elements, std::uint64_t bytes) const {
     const std::uint64_t size = saturating_product(elements, bytes);
-    if (size == saturated)
-      return resource_error(fmt::format("{} in format {} needs more than 2^64 bytes; choose a sparse format", name_,
-                                        to_.format.text()));
+    if (size == saturated) return beyond_addresses(to_.format, name_);
     return Buffer::allocate(size, resources_.memory, name_);
   }
 
@@ -315,6 +367,19 @@ std::uint64_t entries_of_level(const Tensor& tensor, std::size_t level) {
     for (const T coordinate : tensor.levels()[level].crd.as<T>()) count += coordinate != empty_slot(bits);
   });
   return count;
+}
+
+Expected<void> room_for_gaps(const Format& format, std::span<const std::uint64_t> extents, const KnownAhead& known,
+                             const Resources& resources, std::string_view name) {
+  if (!has_gaps(format)) return {};
+  const Format wide = with_widths(format, extents, known.most);
+  LeastBytes bytes;
+  for (std::size_t level = 0; level < wide.order(); ++level)
+    bytes.add(wide.levels[level], extents[wide.mode_order[level]], known.least.empty() ? 0 : known.least[level]);
+  bytes.add_values(wide.scalar);
+  if (bytes.most() == saturated) return beyond_addresses(format, name);
+  const auto room = resources.memory.charge(bytes.most() - std::min(bytes.most(), known.given_back), name);
+  return room ? Expected<void>{} : std::unexpected(room.error());
 }
 
 Expected<Tensor> relaid(const Tensor& tensor, const Format& format, const Resources& resources, std::string_view name) {

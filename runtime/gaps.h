@@ -10,8 +10,11 @@
 
 #include <bit>
 #include <cstdint>
+#include <span>
 #include <string_view>
+#include <vector>
 
+#include "runtime/extents.h"
 #include "runtime/level_traits.h"
 #include "weft/tensor.h"
 
@@ -39,6 +42,17 @@ constexpr std::uint64_t first_slot(std::uint64_t coordinate, std::uint64_t slots
 
 /// Entries at the positions of the level: gaps are left out, dense levels below are not counted.
 std::uint64_t entries_of_level(const Tensor& tensor, std::size_t level);
+
+/// Of a tensor that is to be made with gaps.
+struct KnownAhead {
+  std::vector<std::uint64_t> least = {};  ///< entries that each level has at least; empty: none
+  std::uint64_t most = saturated;         ///< that no level has more of
+  std::uint64_t given_back = 0;           ///< bytes that are in use now, and may not be when it is made
+};
+/// Resource error naming `name` where the memory has no room for what relaid() holds at the same time while it makes a tensor
+/// over the extents (by mode), told before any of that is written to. Without gaps: no error.
+Expected<void> room_for_gaps(const Format& format, std::span<const std::uint64_t> extents, const KnownAhead& known,
+                             const Resources& resources, std::string_view name);
 
 /// The same tensor with compressed, hashed and bitmap levels exchanged for each other: `format` has the same mode order,
 /// scalar and, elsewhere, kinds. Widths are minima, as for convert(). Resource error naming `name`.

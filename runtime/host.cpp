@@ -193,12 +193,12 @@ static Expected<Tensor> borrowed(Format format, std::vector<std::uint64_t> exten
       const std::string_view wrong = wrong_address(crd.data, crd.bytes, sizeof(std::uint64_t));
       if (!wrong.empty()) return borrowed_defect(l, "the bitmap", wrong);
     }
-    level.crd_bits = crd.bits;
+    if (has_coordinates(level.kind)) level.crd_bits = crd.bits;
     tensor.levels[l].crd = Buffer::borrow(crd.data, crd.bytes);
     if (is_per_parent(level.kind)) continue;
     level.pos_bits = pos.bits;
     tensor.levels[l].pos = Buffer::borrow(pos.data, pos.bytes);
-    if (l > 0 || pos.bytes > 0) continue;
+    if (l > 0 || pos.bytes > 0 || !has_pos(level.kind)) continue;
     auto made = root_pos(crd.bytes / (crd.bits / 8), level);
     if (!made) return std::unexpected(made.error());
     tensor.levels[l].pos = std::move(*made);

@@ -593,8 +593,11 @@ class LayoutBuild {
   }
 
   Expected<Tensor> assembled() {
-    Format format = without_gaps(level_format(format_));
+    const Format stored = level_format(format_);
     std::vector<std::uint64_t> extents = levels_.extents;
+    auto room = room_for_gaps(stored, extents, {.given_back = bytes_of(levels_)}, resources_, name_);
+    if (!room) return std::unexpected(room.error());
+    Format format = without_gaps(stored);
     auto sorted = sorted_by(std::move(levels_), format.mode_order, {}, resources_, name_);
     if (!sorted) return std::unexpected(sorted.error());
     sorted->lengths = lengths();

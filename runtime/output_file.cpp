@@ -31,6 +31,7 @@ struct OutputFile::State {
   ZSTD_CCtx* zstandard = nullptr;
   Charge charge;  // for it
   std::string compressed;
+  bool standard = false;  // output, under whatever name: what cannot be printed is an input error
 
   State() = default;
   State(const State&) = delete;
@@ -41,7 +42,7 @@ struct OutputFile::State {
     if (!temporary.empty()) ::unlink(temporary.c_str());
   }
   std::unexpected<Error> failure(int code) const {
-    const bool exhausted = code == ENOSPC || code == EDQUOT || code == EFBIG;
+    const bool exhausted = !standard && (code == ENOSPC || code == EDQUOT || code == EFBIG);
     return fail(exhausted ? ErrorKind::resource : ErrorKind::input,
                 "cannot write " + path + ": " + std::generic_category().message(code));
   }
@@ -120,6 +121,7 @@ Expected<OutputFile> OutputFile::create(const std::string& path) {
   state->final_path = standard ? path : written_path(path);
   struct stat status {};
   const std::optional<int> opened = standard ? STDOUT_FILENO : opened_descriptor(path);
+  state->standard = opened == STDOUT_FILENO;
   if (opened) {
     state->descriptor = ::fcntl(*opened, F_DUPFD_CLOEXEC, 0);
     if (state->descriptor < 0) return state->failure(errno);

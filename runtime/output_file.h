@@ -17,7 +17,8 @@ std::string written_path(std::string path);
 
 /// Bytes written to a temporary name in the directory of written_path(path). Unless finish() succeeds, destruction removes
 /// the temporary and leaves what `path` held before untouched. A file that is replaced leaves its mode, owner and group to
-/// the new one. A pipe, a device and standard output are written in place. Belongs to one thread at a time.
+/// the new one. A pipe, a device and standard output are written in place. A full disk is a resource error, but behind standard
+/// output an input error, as of all that is printed there. Belongs to one thread at a time.
 class OutputFile {
  public:
   /// "-" is standard output. What is written stands there as it is.

@@ -233,8 +233,12 @@ int32_t weft_tensor_coo(const weft_engine* engine, int32_t scalar, uint32_t orde
  * the level has none. A layout too: scipy's BSR is "bcsr(4,4)", with indptr and indices at the second of four levels
  * and the blocks as values; coordinates of "j:s<8>" have 8 bits, whatever index_bits. `pos` has one element more than
  * its parent has positions (a first level: 2), `crd` one per position; each may be NULL where no level has any, as in
- * packed triangles: "lower" has values alone, row after row (ends of its rows are made). `extents` are by mode; the
- * scalar type is that of the format. */
+ * packed triangles: "lower" has values alone, row after row (ends of its rows are made). A bitmap (b) has no pos; its
+ * `crd` points to words of 64 bits, whatever index_bits, aligned as such, ceil(extent / 64) of them for each position
+ * above (a first level: for one), and crd_counts has their number: bit c % 64 of word c / 64 says whether coordinate c
+ * has an entry, bits from the extent on are 0. It has `extent` positions for each above; those without an entry have
+ * values of 0, and no entries at levels below. Hashed levels are as weft_tensor_level shows them; layouts with either
+ * are refused. `extents` are by mode; the scalar type is that of the format. */
 int32_t weft_tensor_levels(const weft_engine* engine, const char* format, const uint64_t* extents, uint32_t index_bits,
                            const void* const* pos, const uint64_t* pos_counts, const void* const* crd,
                            const uint64_t* crd_counts, const void* values, uint64_t value_count, uint32_t flags,

@@ -365,6 +365,28 @@ def cases_memory_limit(_):
         yield what, one
 
 
+def peak_of(weft, *arguments):
+    """Exit status, standard error and peak resident bytes: wait4 has the figures of one child."""
+    with weft.start(*arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+        said = process.stderr.read()
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    return process.returncode, said, usage.ru_maxrss * 1024
+
+
+def cases_bitmaps_that_memory_does_not_hold(_):
+    product = ["F(u,L) = V(u,k) * B(k,L)", "V=ones(2x2)"]
+    for layout in ("bd:1,0", "bs:1,0", "db:1,0", "db", "sb"):
+        for what, arguments in (("B", ["s = B(k,L)", "--format", f"B:{layout}"]), ("F", [*product, "--format", f"F:{layout}"])):
+            def one(weft, what=what, arguments=arguments):
+                weft.write("B.tns", "1 2 1\n1 134217728 10\n2 3 5\n")
+                status, said, peak = peak_of(weft, "run", *arguments, "B=B.tns:2x134217728", "--memory-limit", "1300M", "--no-cache")
+                require_equal(status, 5, f"the exit status ({said!r})")
+                require(re.search(f"memory limit: {what} needs [0-9]+ bytes".encode(), said), f"the bytes are told: {said!r}")
+                require(peak < 300e6, f"{peak / 1e6:.0f} MB were resident before the run was refused")
+            yield f"{what} in {layout}", one
+
+
 def case_memory_limit_of_a_file(weft):
     weft.write("x.npy", npy((200000,), [1.0] * 200000))
     weft.error("run", "a = X(i)", "X=x.npy", "--memory-limit", "1M", status=5, says="X")

@@ -219,7 +219,8 @@ def case_what_the_shell_has_opened_is_written_where_it_stands(weft):
 
 
 PRINTS = [["--help"], ["--version"], ["run", "--help"], ["repl", "--help"], ["run", "A(i) = B(i)", "B=ones(3)"], ["run", "A(i) = B(i)", "B=ones(3)", "--json"],
-          ["run", "A(i) = B(i)", "B=ones(3)", "--emit", "llvm"], ["plan", "A(i) = B(i)", "B=ones(3)"], ["info", "ones(3)"],
+          ["run", "A(i) = B(i)", "B=ones(3)", "--emit", "llvm"], ["run", "A(i) = B(i)", "B=ones(3)", "--out", "-"],
+          ["run", "A(i) = B(i)", "B=ones(3)", "--out", "A=npy:-"], ["convert", "ones(3)", "-"], ["convert", "ones(3x2)", "mtx:-"], ["plan", "A(i) = B(i)", "B=ones(3)"], ["info", "ones(3)"],
           ["info", "ones(3)", "--json"], ["convert", "ones(3)", "b.tns"], ["cache", "path"], ["cache", "status"],
           ["cache", "status", "--json"]]
 
@@ -231,6 +232,15 @@ def cases_unwritable_output(_):
                 redirected(weft, arguments, ">/dev/full", 2, "error: cannot write standard output: No space left on device\n")
             redirected(weft, arguments, ">&-", 2, "error: cannot write standard output: Bad file descriptor\n")
         yield " ".join(arguments), one
+
+
+def case_standard_output_by_a_name_of_the_system(weft):
+    if not os.access("/dev/full", os.W_OK):
+        raise Skip("there is no /dev/full")
+    for name, redirection, status in (("/dev/stdout", ">/dev/full", 2), ("/dev/fd/1", ">/dev/full", 2), ("/dev/fd/3", "3>/dev/full", 5),
+                                      ("/dev/full", "", 5)):
+        redirected(weft, ["run", "A(i) = B(i)", "B=ones(3)", "--out", f"tns:{name}", "-q"], redirection, status,
+                   f"error: cannot write {name}: No space left on device\n")
 
 
 def case_repl_into_a_full_disk(weft):

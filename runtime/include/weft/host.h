@@ -42,7 +42,9 @@ struct HostValues {
 
 /// The arrays of one level as LevelArrays describes them. A compressed first level without pos has one fiber, all of
 /// crd. Where bounds say how long fibers are and nothing above is stored, pos may be left out and is made: of "lower",
-/// (i:d, j:d(..i+1)), the values alone are lent, a packed triangle row after row.
+/// (i:d, j:d(..i+1)), the values alone are lent, a packed triangle row after row. Of a bitmap level crd is its words of
+/// 64 bits, ceil(extent / 64) for each position above, and pos is left out: bit c % 64 of word c / 64 says whether
+/// coordinate c has an entry. Values, and pos of levels below, are those of all coordinates: 0, and no entries.
 struct HostLevel {
   HostIndices pos, crd;
 };

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <limits>
 #include <string>
+#include <vector>
 
 #include "weft.h"
 
@@ -116,6 +117,66 @@ TEST_CASE("the C API refuses arrays, names and numbers that cannot be meant") {
   CHECK(weft_tensor_nnz(again) == 9);
   weft_tensor_free(again);
   weft_tensor_free(tensor);
+  weft_engine_free(engine);
+}
+
+namespace {
+
+/// The arrays of a matrix with two levels, as weft_tensor_level tells them.
+struct TwoLevels {
+  const void* pos[2] = {};
+  const void* crd[2] = {};
+  std::uint64_t pos_counts[2] = {}, crd_counts[2] = {};
+  const void* values = nullptr;
+  std::uint64_t value_count = 0;
+
+  explicit TwoLevels(const weft_tensor* tensor) {
+    for (std::uint32_t level = 0; level < 2; ++level)
+      weft_tensor_level(tensor, level, nullptr, nullptr, &pos[level], &pos_counts[level], nullptr, &crd[level], &crd_counts[level], nullptr,
+                        nullptr, nullptr);
+    weft_tensor_values(tensor, &values, &value_count, nullptr);
+  }
+  Told given(const weft_engine* engine, const char* format, std::uint32_t flags, weft_tensor** made) const {
+    const std::uint64_t shape[] = {3, 70};
+    return told([&](weft_error** error) {
+      return weft_tensor_levels(engine, format, shape, 32, pos, pos_counts, crd, crd_counts, values, value_count, flags, made, error);
+    });
+  }
+};
+
+std::vector<double> elements(const weft_engine* engine, const weft_tensor* tensor) {
+  std::vector<double> all(3 * 70);
+  CHECK(weft_tensor_to_dense(engine, tensor, all.data(), all.size(), nullptr, nullptr) == WEFT_OK);
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("bitmap levels are given as words of 64 bits, at any level and beside indices of 32 bits") {
+  weft_engine* engine = nullptr;
+  REQUIRE(weft_engine_create(nullptr, &engine, nullptr) == WEFT_OK);
+  for (const char* format : {"bs", "bd", "bb", "bh", "sb", "db", "hb"}) {
+    CAPTURE(format);
+    weft_tensor *tensor = nullptr, *again = nullptr;
+    REQUIRE(weft_tensor_load(engine, "sparse(3x70,nnz=9)", format, &tensor, nullptr) == WEFT_OK);
+    TwoLevels arrays(tensor);
+    for (const std::uint32_t flags : {+WEFT_COPY, +WEFT_BORROW}) {
+      REQUIRE(arrays.given(engine, format, flags, &again).message == "");
+      CHECK(weft_tensor_verify(engine, again, nullptr) == WEFT_OK);
+      CHECK(std::string(weft_tensor_format(again)) == weft_tensor_format(tensor));
+      CHECK(weft_tensor_nnz(again) == weft_tensor_nnz(tensor));
+      CHECK(elements(engine, again) == elements(engine, tensor));
+      weft_tensor_free(again);
+    }
+    const std::size_t level = format[0] == 'b' ? 0 : 1;
+    ++arrays.crd_counts[level];  // what stands behind is not read
+    CHECK(arrays.given(engine, format, WEFT_BORROW, &again).message.find("bitmap has") != std::string::npos);
+    --arrays.crd_counts[level];
+    arrays.pos[level] = arrays.crd[level];
+    arrays.pos_counts[level] = 2;
+    CHECK(arrays.given(engine, format, WEFT_BORROW, &again).message.find("is a bitmap but has a pos array") != std::string::npos);
+    weft_tensor_free(tensor);
+  }
   weft_engine_free(engine);
 }
 

@@ -1,5 +1,9 @@
 #include "runtime/gaps.h"
 
+#include <algorithm>
+#include <string>
+#include <utility>
+
 #include "runtime/extents.h"
 #include "unit/runtime/reference.h"
 
@@ -124,6 +128,100 @@ TEST_CASE("coordinates of a hashed level are as wide as the empty slot asks") {
   TensorArrays t = tensor_of(sample, "sh").arrays();
   t.extents[1] = std::uint64_t{1} << 32;
   CHECK(contains(refusal(Tensor(t)), "as wide as its empty slots"));
+}
+
+namespace {
+
+Resources limited_to(std::uint64_t bytes) { return {.memory = Memory(bytes), .threads = Threads{2}, .cancellation = {}, .progress = {}}; }
+
+/// Coordinates that the account is charged for.
+Coordinates charged(const List& list, const Resources& to) {
+  Coordinates made = coordinates(list);
+  const auto own = [&](Buffer& buffer) {
+    auto copy = Buffer::allocate(buffer.size_bytes(), to.memory, "coordinates");
+    REQUIRE(copy);
+    std::ranges::copy(std::as_const(buffer).as<std::byte>(), copy->as<std::byte>().begin());
+    buffer = std::move(*copy);
+  };
+  for (Buffer& crd : made.crd) own(crd);
+  own(made.values);
+  return made;
+}
+
+/// Built, and converted, where there is as much memory as that takes.
+void fits_into_its_peak(const List& list, const std::string& format) {
+  CAPTURE(format);
+  const Format wanted = *parse_format(format);
+  Resources free = limited_to(Memory::unlimited);
+  REQUIRE(build(charged(list, free), wanted, free, "T"));
+  Resources limited = limited_to(free.memory.peak());
+  CHECK(build(charged(list, limited), wanted, limited, "T"));
+  const Tensor listed = tensor_of(list, "sss");
+  Resources as_free = limited_to(Memory::unlimited);
+  REQUIRE(convert(listed, wanted, as_free, "T"));
+  CHECK(convert(listed, wanted, limited_to(as_free.memory.peak()), "T"));
+}
+
+constexpr std::uint64_t long_extent = std::uint64_t{1} << 20;
+const List few{.extents = {2, long_extent}, .tuples = {{0, 1}, {0, long_extent - 1}, {1, 2}}, .values = {1, 10, 5}};
+
+}  // namespace
+
+TEST_CASE("what memory has no room for beside or below bitmaps is refused before any of it is charged") {
+  // By level and coordinate a word of 64 bits is an origin, an end of a fiber or a value.
+  for (const char* format : {"bd:1,0", "bs:1,0", "bh:1,0", "bb:1,0", "db:1,0", "db", "sb", "hb", "bb", "bd",
+                             "(i,j) -> (j:b, i:d)", "(i,j) -> (j:d, i:b)"}) {
+    CAPTURE(format);
+    Resources small = limited_to(std::uint64_t{15} << 20);
+    const auto built = build(coordinates(few), *parse_format(format), small, "T");
+    REQUIRE_FALSE(built);
+    CHECK(built.error().kind == ErrorKind::resource);
+    CHECK(built.error().code == ErrorCode::memory_limit);
+    CHECK(contains(built.error().message, "memory limit: T needs "));
+    CHECK(small.memory.peak() < 4096);
+    const Tensor listed = tensor_of(few, "ss");
+    Resources as_small = limited_to(std::uint64_t{15} << 20);
+    const auto made = convert(listed, *parse_format(format), as_small, "T");
+    REQUIRE_FALSE(made);
+    CHECK(made.error().kind == ErrorKind::resource);
+    CHECK(as_small.memory.peak() < 4096);
+  }
+}
+
+TEST_CASE("a tensor with gaps over longer extents is refused before any of it is charged") {
+  for (const char* format : {"bd:1,0", "db:1,0", "db", "sb"}) {
+    CAPTURE(format);
+    const Tensor tensor = tensor_of({.extents = {2, 5}, .tuples = {{0, 1}, {1, 2}}, .values = {1, 5}}, format);
+    Resources small = limited_to(std::uint64_t{15} << 20);
+    const auto longer = with_extents(tensor, few.extents, small, "T");
+    REQUIRE_FALSE(longer);
+    CHECK(longer.error().kind == ErrorKind::resource);
+    CHECK(small.memory.peak() < 4096);
+  }
+}
+
+TEST_CASE("what fits beside bitmaps and hash tables is not refused: the bytes counted ahead are no more than are taken") {
+  const std::vector<std::uint64_t> extents{40, 3, 70};
+  const List few_entries{extents, {{0, 1, 5}, {0, 1, 69}, {0, 2, 5}, {7, 0, 0}, {39, 2, 64}}, {1, 2, 3, 4, 5}};
+  const List none{extents, {}, {}};
+  List repeated = few_entries;  // their coordinates take more than what is made of them
+  for (int n = 0; n < 20000; ++n) {
+    repeated.tuples.push_back({static_cast<std::uint64_t>(n % 2), 1, 5});
+    repeated.values.push_back(1);
+  }
+  for (const List& list : {few_entries, none, repeated}) {
+    for (const char* const order : {":0,1,2", ":2,0,1"}) {
+      for (const char outer : {'d', 's', 'b', 'h'}) {
+        for (const char middle : {'d', 's', 'b', 'h'}) {
+          for (const char inner : {'d', 's', 'b', 'h'}) fits_into_its_peak(list, std::string{outer, middle, inner} + order);
+        }
+        fits_into_its_peak(list, std::string{outer, 'u', 'q'} + order);
+      }
+    }
+    fits_into_its_peak(list, "(i,j,k) -> (i:d, j:b, k:d)");
+    fits_into_its_peak(list, "(i,j,k) -> (k/4:d, i:b, j:s, k%4:b)");
+    fits_into_its_peak(list, "(i,j,k) -> (k/8:h, k%8:b, i:s, j:d)");
+  }
 }
 
 }  // namespace gaps_test
