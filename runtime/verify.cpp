@@ -135,9 +135,16 @@ class Verification {
     const std::uint64_t extent = tensor_.extent_of_level(l);
     std::uint64_t wrong = first_wrong(crd.size(), resources_, [&](std::uint64_t p) { return crd[p] >= extent; });
     if (wrong != saturated)
-      return refuse(ErrorCode::out_of_range, "level {}: coordinate {} at position {} is not below the extent {} of mode {}", l, crd[wrong],
-                    wrong, extent, tensor_.format().mode_order[l]);
+      return refuse(ErrorCode::out_of_range, "level {}: coordinate {} at position {} is not below the extent {} of mode {}", l,
+                    with_sign(crd[wrong], tensor_.format().levels[l].crd_bits), wrong, extent, tensor_.format().mode_order[l]);
     return {};
+  }
+
+  /// "4294967295 (-1 with a sign)": hosts have numbers with one.
+  static std::string with_sign(std::uint64_t coordinate, unsigned bits) {
+    if (bits == 32 && coordinate >> 31 != 0) return fmt::format("{} ({} with a sign)", coordinate, static_cast<std::int32_t>(coordinate));
+    if (bits == 64 && coordinate >> 63 != 0) return fmt::format("{} ({} with a sign)", coordinate, static_cast<std::int64_t>(coordinate));
+    return fmt::format("{}", coordinate);
   }
 
   Expected<void> singleton(std::size_t l) {

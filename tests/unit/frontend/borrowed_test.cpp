@@ -60,7 +60,7 @@ const std::vector<Wrong>& wrong_matrices() {
       {"level 1: pos has 12 bytes, but 4 elements", [] { return borrow_csr(3, 4, short_pos, crd, four); }},
       {"level 1: coordinate 400000000 at position 1 is not below the extent 4 of mode 1",
        [] { return borrow_csr(3, 4, pos, outside, four); }},
-      {"level 1: coordinate 4294967295 at position 2 is not below",
+      {"level 1: coordinate 4294967295 (-1 with a sign) at position 2 is not below",
        [] { return borrow_csr(3, 4, pos, negative, four); }},
       {"level 1: the entry at position 1 repeats or precedes", [] { return borrow_csr(3, 4, pos, falling, four); }},
       {"level 1: the entry at position 1 repeats or precedes", [] { return borrow_csr(3, 4, pos, twice, four); }},
@@ -69,7 +69,7 @@ const std::vector<Wrong>& wrong_matrices() {
       {"level 1: coordinate 400000000 at position 1 is not below the extent 4 of mode 0",
        [] { return borrow_csc(4, 3, pos, outside, four); }},
       {"level 1: pos is 400000000 at position 3, beyond", [] { return borrow_csc(4, 3, beyond_pos, crd, four); }},
-      {"level 1: coordinate 4294967295 at position 3",
+      {"level 1: coordinate 4294967295 (-1 with a sign) at position 3",
        [] {
          return borrow_coo({3, 4}, {rows, negative_last}, four);
        }},
@@ -94,7 +94,7 @@ const std::vector<Wrong>& wrong_matrices() {
          static const Int roots = {0, 2}, ends = {0, 2, 400'000'000};
          return borrow(kinds("ss"), {3, 4}, {{{}, roots}, {ends, crd}}, four);
        }},
-      {"level 0: coordinate 4294967295 at position 0",
+      {"level 0: coordinate 4294967295 (-1 with a sign) at position 0",
        [] {
          static const Int roots = {-1, 2}, ends = {0, 2, 4};
          return borrow(kinds("ss"), {3, 4}, {{{}, roots}, {ends, crd}}, four);
