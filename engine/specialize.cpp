@@ -33,13 +33,13 @@ bool writes_too_much(const ScheduledStatement& statement, const Network& network
                      const std::vector<OperandFacts>& operands) {
   constexpr double most_met = 1024;
   double met = 1;
-  std::set<TensorId> sparse;
+  std::set<std::pair<TensorId, std::vector<IndexId>>> sparse;  // A(i,k) * A(k,j) are two
   std::map<IndexId, std::size_t> uses;
   for (const ScheduledAccess& factor : statement.factors) {
     const ScheduledTensor& tensor = schedule.tensors[factor.tensor];
     if (tensor.role != TensorRole::operand || !has_sparse_level(tensor.format)) continue;
     const auto known = std::ranges::find(operands, tensor.tensor, &OperandFacts::tensor);
-    sparse.insert(tensor.tensor);
+    if (!sparse.emplace(tensor.tensor, factor.indices).second) continue;
     met *= known == operands.end() ? 1 : known->statistics.nnz();
     for (const IndexId index : factor.indices)
       if (uses[index]++ > 0) met /= static_cast<double>(std::max<std::uint64_t>(network.indices[index].extent, 1));

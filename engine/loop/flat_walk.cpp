@@ -60,7 +60,10 @@ std::optional<FlatWalk> walk_of_entries(const Program& program, const For& each,
     const Level& here = storage.levels[level];
     const bool driven = is_compressed(here.kind) || begins_chain(here.kind) || is_per_parent(here.kind);
     const Step* drives = driver(*one);
-    const bool alone = drives != nullptr && drives->access == walk.access && drives->algorithm == Algorithm::standard;
+    // A finger would have to go back where the next fiber begins.
+    const auto gallops = [](const Step& step) { return step.algorithm == Algorithm::gallop; };
+    const bool alone = drives != nullptr && drives->access == walk.access && drives->algorithm == Algorithm::standard &&
+                       std::ranges::none_of(one->steps, gallops);
     walk.loops.push_back(one);
     const bool inner = one->body.size() == 1 && std::holds_alternative<For>(one->body.front().node);
     const bool passes = inner && !one->marks.vector && asks_for_no_coordinate(program, *one) &&

@@ -152,6 +152,13 @@ class Presence {
            });
   }
 
+  bool is_accumulated_wherever_read(AccessId access) const {
+    return std::ranges::all_of(all_, [&](const PlacedAccumulate& reader) {
+      const std::vector<AccessId>& factors = reader.accumulate->factors;
+      return std::ranges::find(factors, access) == factors.end() || is_accumulated(reader, access);
+    });
+  }
+
   /// Whether the access is a factor of the sum, or of one that sums into a workspace that is.
   bool feeds(AccessId access, const Accumulate& sum) const {
     if (std::ranges::find(sum.factors, access) != sum.factors.end()) return true;
@@ -169,9 +176,9 @@ class Presence {
     if (step.use != Use::drive && step.use != Use::locate) return false;
     const Storage& storage = storage_of(access);
     // A dense workspace that is a factor here leaves out nothing, or zeros do for it: check() asks for each such read,
-    // and is_harmless() follows it to wherever this target is read.
-    if (storage.role == Role::workspace && feeds(access, *each.accumulate) && level >= dense_from(program_.accesses[access].storage))
-      return false;
+    // and is_harmless() follows it to wherever this target is read. Beside it one leaves out nothing that is accumulated wherever it is read.
+    const bool dense = storage.role == Role::workspace && level >= dense_from(program_.accesses[access].storage);
+    if (dense && (feeds(access, *each.accumulate) || is_accumulated_wherever_read(access))) return false;
     return leaves_out(program_, program_.accesses[access], level);
   }
 

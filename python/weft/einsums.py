@@ -86,13 +86,15 @@ def _notation(subscripts, count):
 def _with_places(subscripts, places):
     """In index notation, with the operands that stand at these places: ``"ij,ij->"`` of T0 twice is ``"out = T0(i,j) * T0(i,j)"``. None of
     what is no einsum, for weft to say why."""
-    before, arrow, result = subscripts.replace(" ", "").partition("->")
-    if not re.fullmatch("[A-Za-z,]*", before) or not re.fullmatch("[A-Za-z]*", result):
+    before, arrow, result = subscripts.partition("->")
+    terms, result = [term.strip(" ") for term in before.split(",")], result.strip(" ")
+    if not all(re.fullmatch("[A-Za-z]*", letters) for letters in [*terms, result]):
         return None
     if not arrow:
-        result = "".join(letter for letter in sorted(set(before) - {","}) if before.count(letter) == 1)
+        letters = "".join(terms)
+        result = "".join(letter for letter in sorted(set(letters)) if letters.count(letter) == 1)
     access = lambda name, letters: f"{name}({','.join(letters)})" if letters else name  # noqa: E731
-    factors = (access(_NAMES[place], term) for place, term in zip(places, before.split(",")))
+    factors = (access(_NAMES[place], term) for place, term in zip(places, terms))
     return f"{access('out', result)} = {' * '.join(factors)}"
 
 

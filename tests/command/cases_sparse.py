@@ -452,3 +452,23 @@ def case_real_triple_product(weft):
     for text in ("ds", "ss", "uq"):
         report = weft("run", "A(i,j) = D(k,i) * S(k,l) * D(l,j)", f"D={grad_path}", f"S={curl_path}", "--format", f"A:{text}", "--json").json
         require_counted(report, wanted)
+
+
+def cases_sums_over_fibers_that_meet_other_operands(_):
+    """A finger into another operand begins anew with each fiber, where sums need the coordinates of none but its entries."""
+    T = "T=sparse(4x3x10000,nnz=3000,seed=1)"
+    for name, words in {
+        "rows": ["s(i,r) = T(i,j,k) * X(k,r)", "X=sparse(10000x3,nnz=9000,seed=3)"],
+        "all_rows": ["s(r) = T(i,j,k) * X(k,r)", "X=sparse(10000x3,nnz=20000,seed=3)"],
+        "two_others": ["s(i) = T(i,j,k) * X(i,k) * Y(i,k)", "X=sparse(4x10000,nnz=30000,seed=3)", "Y=sparse(4x10000,nnz=30000,seed=4)"],
+        "like": ["s(k) = T(i,j,k) * x(k)", "x=sparse(10000,nnz=9000,seed=2)", "--format", "s:like(x)"],
+        "layout": ["s(i) = T(i,j,k) * x(k)", "x=sparse(10000,nnz=900,seed=2)", "--format", "x:(k) -> (k/4:s, k%4:d)"],
+        "vector": ["s(i) = T(i,j,k) * x(k)", "x=sparse(10000,nnz=900,seed=2)", "--tree", "(T * x)"],
+        "number": ["s = T(i,j,k) * x(k)", "x=sparse(10000,nnz=9000,seed=2)", "--tree", "(T * x)", "--threads", "2"],
+    }.items():
+        def one(weft, words=words):
+            results = [weft("run", words[0], T, *words[1:], *more, "--no-cache", "--json").json["results"]["s"] for more in ([], ["--checked"])]
+            for figure in ("sum", "norm"):
+                found, wanted = (result[figure] for result in results)
+                require(math.isclose(found, wanted, rel_tol=1e-9), f"{figure} is {found}, with every access checked {wanted}")
+        yield name, one

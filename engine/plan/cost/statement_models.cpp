@@ -163,6 +163,16 @@ std::uint32_t StatementModels::add(const Contractions& contractions, std::size_t
   return static_cast<std::uint32_t>(statements_.size() - 1);
 }
 
+// Another sparse factor has an index of it: coordinates of each fiber are met by those of that one, in their order.
+bool StatementModels::is_met(const Statement& statement, std::size_t factor) {
+  for (std::size_t other = 0; other < statement.factors.size(); ++other) {
+    const AccessModel& beside = *statement.factors[other];
+    if (statement.read_by[other] == factor || !beside.sparse()) continue;
+    if ((beside.indices() & statement.factors[factor]->indices()) != 0) return true;
+  }
+  return false;
+}
+
 void StatementModels::describe_unasked(const Contraction& step, const Contractions& contractions, const AccessPaths& paths,
                                        Statement& statement) const {
   for (std::size_t factor = 0; factor < step.factors.size(); ++factor) {
@@ -182,7 +192,7 @@ void StatementModels::describe_unasked(const Contraction& step, const Contractio
     for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
       if (statement.reads_again(factor) || !contains(statement.factors[factor]->indices(), index)) continue;
       passes = passes && ++users == 1 && statement.factors[factor]->stands_side_by_side() &&
-               std::ranges::count(step.factors[factor].indices, index) == 1;
+               std::ranges::count(step.factors[factor].indices, index) == 1 && !is_met(statement, factor);
     }
     if (passes) statement.unasked |= one_index(index);
   }

@@ -327,6 +327,7 @@ class StatementModels {
   Movement write_dense(std::uint32_t statement, IndexSet bound, IndexId index, const Prefix& outside, const Prefix& inside);
   Movement move_sparse(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index, const Prefix& outside,
                        const Prefix& inside);
+  static bool is_met(const Statement& statement, std::size_t factor);
   void describe_unasked(const Contraction& step, const Contractions& contractions, const AccessPaths& paths, Statement& statement) const;
   double walked_rows(std::uint32_t statement, const AccessModel& access, IndexSet inside, IndexId index, BoundState after) const;
   double unforeseen_ns(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index, const Prefix& outside,

@@ -63,6 +63,11 @@ const std::vector<std::string> bodies = {
     B + "  output Y : f64 {dense, dense}   access Y[i,r]\n  fact   extent(r) = 5\n  for i: T i, insert Y @parallel(Y: owner)\n"
     "    for j: T j\n"
     "      for k: T k, locate B\n        for r: locate B, insert Y @vector\n          Y += T * B\n",
+    // What is looked up by a finger begins anew with each fiber, what is searched does not have to.
+    "  input  x : f64 {compressed<32,32>}   access x[k]\n  output y : f64 {dense}   access y[i]\n  for i: T i, insert y @parallel(y: owner)\n"
+    "    for j: T j\n      for k: T k, locate x(gallop)\n        y += T * x\n",
+    "  input  x : f64 {compressed<32,32>}   access x[k]\n  output y : f64 {dense}   access y[i]\n  for i: T i, insert y @parallel(y: owner)\n"
+    "    for j: T j\n      for k: T k, locate x(search)\n        y += T * x\n",
     "  output s : f64 {}   access s[]\n  output y : f64 {dense}   access y[i]\n  for i: T i, insert y @parallel(s: private, y: owner)\n"
     "    for j: T j\n      for k: T k\n        s += T\n        y += T * T\n"};
 
@@ -85,7 +90,7 @@ loop::Interpretation values(std::uint64_t seed, const std::string& fact) {
         for (std::uint64_t n = 0; n < (fact == two ? 2 : i * j % 19); ++n)
           T[{i, j, (i + j) % 9 + n * (fact == two ? 3 : 1)}] = static_cast<double>(random() % 9) - 4;
   }
-  made.inputs["x"] = test::random_entries(random, {depth}, 1);
+  made.inputs["x"] = test::random_entries(random, {depth}, 0.8);
   made.inputs["z"] = test::random_entries(random, {columns}, 1);
   made.inputs["B"] = test::random_entries(random, {depth, 5}, 1);
   return made;
@@ -111,7 +116,10 @@ TEST_CASE("sums over levels whose coordinates nothing asks for are those of the 
         CAPTURE(text);
         const auto parsed = loop::parse(text);
         REQUIRE_MESSAGE(parsed, parsed.error().message);
-        REQUIRE(loop::verify(*parsed));
+        if (!loop::verify(*parsed)) {
+          CHECK(body.find("(gallop)") != std::string::npos);  // a finger where coordinates do not rise
+          continue;
+        }
         const loop::Interpretation given = values(turn, facts);
         const auto expected = loop::interpret(*parsed, given);
         REQUIRE_MESSAGE(expected, expected.error().message);
