@@ -10,6 +10,7 @@
 #include "engine/placed_values.h"
 #include "runtime/gaps.h"
 #include "runtime/level_traits.h"
+#include "runtime/sparse_levels.h"
 #include "runtime/tensor_facts.h"
 #include "weft/statistics.h"
 

@@ -5,6 +5,7 @@
 
 #include "runtime/indices.h"
 #include "runtime/level_traits.h"
+#include "runtime/tensor_facts.h"
 
 namespace weft {
 namespace {

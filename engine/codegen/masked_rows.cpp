@@ -7,6 +7,7 @@
 #include "engine/codegen/generate.h"
 #include "engine/codegen/joined.h"
 #include "engine/codegen/structure.h"
+#include "engine/loop/overloaded.h"
 #include "runtime/extents.h"
 
 namespace weft {

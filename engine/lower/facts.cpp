@@ -4,6 +4,7 @@
 #include <set>
 
 #include "engine/loop/dense_product.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 namespace {

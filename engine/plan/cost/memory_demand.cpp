@@ -22,12 +22,6 @@ constexpr double most_bytes = 0x1p63;
 
 std::uint64_t whole(double bytes) { return static_cast<std::uint64_t>(std::min(std::ceil(bytes), most_bytes)); }
 
-double result_bytes(const TensorDeclaration& result, Scalar scalar) {
-  double bytes = scalar_bytes(scalar);
-  for (const std::uint64_t extent : result.extents) bytes *= static_cast<double>(extent);
-  return bytes;
-}
-
 using Joins = std::map<JoinSet, double>;
 
 // What a statement writes, in the schedule of its assignment alone.
@@ -64,6 +58,12 @@ auto of_part(const Schedule& schedule, std::size_t writer, const Problem& proble
 }
 
 }  // namespace
+
+double result_bytes(const TensorDeclaration& result, Scalar scalar) {
+  double bytes = scalar_bytes(scalar);
+  for (const std::uint64_t extent : result.extents) bytes *= static_cast<double>(extent);
+  return bytes;
+}
 
 double dense_bytes(IndexSet indices, Scalar scalar, const Network& network) {
   double bytes = scalar_bytes(scalar);

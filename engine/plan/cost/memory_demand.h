@@ -36,6 +36,9 @@ std::uint64_t usable_memory(const PlanOptions& options);
 /// is computed is charged then. Negative if they do not fit.
 double memory_beside(const Problem& problem, bool dense_result);
 
+/// Of a dense tensor.
+double result_bytes(const TensorDeclaration& result, Scalar scalar);
+
 /// Of values over these indices.
 double dense_bytes(IndexSet indices, Scalar scalar, const Network& network);
 

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "engine/plan/cost/conversion.h"
+#include "engine/plan/estimate/operand_facts.h"
 #include "engine/plan/index_set.h"
 #include "engine/plan/schedule/binding.h"
 #include "runtime/open_levels.h"
