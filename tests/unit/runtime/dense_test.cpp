@@ -102,7 +102,7 @@ TEST_CASE("elements are copied between memories of any strides, scaled and added
     const auto scalar = [&] { return rng() % 2 == 0 ? Scalar::f64 : Scalar::f32; };
     const Tensor from(drawn_memory(extents, scalar(), rng() % 2 == 0, rng, given));
     const Tensor to(drawn_memory(extents, scalar(), rng() % 2 == 0, rng, made));
-    const Scaling scaling{1.0 + rng() % 2, 2.0 * (rng() % 2)};
+    const Scaling scaling{1 + static_cast<double>(rng() % 2), 2 * static_cast<double>(rng() % 2)};
     const auto each = [&](auto&& f) {
       std::vector<std::uint64_t> at(extents.size());
       for (std::uint64_t number = 0;; ++number) {
@@ -125,13 +125,13 @@ TEST_CASE("elements are copied between memories of any strides, scaled and added
       else reinterpret_cast<float*>(bytes.data())[at] = static_cast<float>(value);
     };
     each([&](std::uint64_t number, std::uint64_t read, std::uint64_t written) {
-      set(given, from.format().scalar, read, 3 + number % 1000);
-      set(made, to.format().scalar, written, 5 + number % 77);
+      set(given, from.format().scalar, read, static_cast<double>(3 + number % 1000));
+      set(made, to.format().scalar, written, static_cast<double>(5 + number % 77));
     });
     REQUIRE(write_dense(from, to, resources(), "A", scaling));
     bool same = true;
     each([&](std::uint64_t number, std::uint64_t, std::uint64_t written) {
-      const double wanted = scaling.alpha * (3 + number % 1000) + scaling.beta * (5 + number % 77);
+      const double wanted = scaling.alpha * static_cast<double>(3 + number % 1000) + scaling.beta * static_cast<double>(5 + number % 77);
       same = same && element(made, to.format().scalar, written) == wanted;
     });
     CHECK(same);

@@ -7,6 +7,7 @@
 
 #include "unit/runtime/reference.h"
 #include "unit/sanitized.h"
+#include "unit/share.h"
 #include "weft/arrays.h"
 #include "weft/entries.h"
 

@@ -11,6 +11,7 @@
 
 #include "runtime/tensor_facts.h"
 #include "unit/runtime/reference.h"
+#include "weft/file.h"
 
 namespace statistics_test {
 
