@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "engine/plan/plan.h"
+#include "engine/plan/schedule/check.h"
 #include "engine/plan/search/baseline.h"
 #include "unit/plan/networks.h"
 
