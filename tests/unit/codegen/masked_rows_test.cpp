@@ -5,6 +5,7 @@
 
 #include "engine/codegen/target.h"
 #include "tests/unit/codegen/jit_run.h"
+#include "tests/unit/loop_programs.h"
 
 namespace masked_rows_test {
 

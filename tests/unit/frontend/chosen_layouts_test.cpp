@@ -1,6 +1,7 @@
 // Blocks that weft chooses for a matrix: where they pay, where they would change results, and what is said of them.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <limits>
 #include <set>
 

@@ -11,6 +11,7 @@
 
 #include "unit/frontend/host_loop.h"
 #include "weft.h"
+#include "weft/session.h"
 
 namespace finiteness_test {
 
