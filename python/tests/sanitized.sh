@@ -23,6 +23,6 @@ export PYTHONPATH=$root/python:$place PYTHONDONTWRITEBYTECODE=1 PYTHONMALLOC=mal
 export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:quarantine_size_mb=32
 LD_PRELOAD="$("$compiler" -print-file-name=libasan.so) $("$compiler" -print-file-name=libubsan.so) $("$compiler" -print-file-name=libstdc++.so.6)"
 export LD_PRELOAD
-exec /usr/bin/python3 -m pytest -q -p no:cacheprovider --doctest-modules \
+exec /usr/bin/python3 -m pytest -q -p no:cacheprovider --capture=sys --doctest-modules \
   --deselect python/tests/test_conversions.py::test_memory_stays_flat --ignore-glob='*notebook*' --ignore=python/tests/test_typing.py \
   "${@:-python}"

@@ -99,8 +99,8 @@ Statistics estimated_statistics(const ProductEstimate& product, const Network& n
   std::vector<std::uint64_t> extents;
   for (const IndexId index : indices) extents.push_back(network.indices[index].extent);
   std::map<ModeSet, double> distinct;
-  const ModeSet all = (ModeSet{1} << indices.size()) - 1;
-  for (ModeSet modes = 1; modes <= all && indices.size() <= most_counted_modes; ++modes) {
+  const ModeSet sets = indices.size() <= most_counted_modes ? ModeSet{1} << indices.size() : 0;
+  for (ModeSet modes = 1; modes < sets; ++modes) {
     IndexSet set = 0;
     for (std::size_t mode = 0; mode < indices.size(); ++mode) {
       if ((modes >> mode & 1) != 0) set |= one_index(indices[mode]);
