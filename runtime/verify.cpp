@@ -9,6 +9,7 @@
 
 #include "runtime/blocks.h"
 #include "runtime/build.h"
+#include "runtime/charge.h"
 #include "runtime/entries.h"
 #include "runtime/extents.h"
 #include "runtime/gaps.h"
@@ -204,7 +205,7 @@ class Verification {
     const std::uint64_t total = pos[positions_];
     std::uint64_t wrong = first_wrong(positions_, resources_, [&](std::uint64_t p) { return !present(p) && pos[p] != pos[p + 1]; });
     if (wrong != saturated) return refuse("level {}: fiber {} has entries, but no entry above", l, wrong);
-    present_.clear();  // from here on every position has an entry
+    present_ = {};  // from here on every position has an entry
     block_ = 1;
 
     // Order is that of the whole chain of a nonunique level, whose singletons have the same positions.
@@ -272,12 +273,24 @@ class Verification {
   }
 
   /// Whether a position of the level before has an entry: all have, unless a hashed or bitmap level left gaps.
-  bool present(std::uint64_t position) const { return present_.empty() || present_[position / block_]; }
+  bool present(std::uint64_t position) const { return present_.bits.empty() || present_.bits[position / block_]; }
 
-  void found_present(std::vector<bool> present, std::uint64_t positions) {
-    present_ = std::move(present);
+  /// A charged bit for every position of a level that may have gaps.
+  struct Marks {
+      std::vector<bool> bits;
+    Charge charge;
+  };
+
+  Expected<Marks> marks(std::uint64_t positions) const {
+    auto charge = resources_.memory.charge(positions / 8, fmt::format("the verification of {}", name_));
+    if (!charge) return std::unexpected(std::move(charge.error()));
+    return Marks{std::vector<bool>(positions), std::move(*charge)};
+  }
+
+  void found_present(Marks marks) {
+    positions_ = marks.bits.size();
+    present_ = std::move(marks);
     block_ = 1;
-    positions_ = positions;
   }
 
   Expected<void> bitmap(std::size_t l) {
@@ -287,7 +300,8 @@ class Verification {
     if (tensor_.levels()[l].pos.size_bytes()) return refuse("level {} is a bitmap but has a pos array", l);
     if (auto done = exact_size(l, "bitmap", bits, saturating_product(positions_, words), 64); !done) return done;
     const std::uint64_t positions = saturating_product(positions_, extent);
-    std::vector<bool> below(positions);
+    auto below = marks(positions);
+    if (!below) return std::unexpected(std::move(below.error()));
     for (std::uint64_t parent = 0; parent < positions_ && words > 0; ++parent)
       for (std::uint64_t word = 0; word < words; ++word)
         for (std::uint64_t rest = bits.as<std::uint64_t>()[parent * words + word]; rest != 0; rest &= rest - 1) {
@@ -296,9 +310,9 @@ class Verification {
             return refuse(ErrorCode::out_of_range, "level {}: bit {} of fiber {} is not below the extent {}", l, c, parent, extent);
           }
           if (!present(parent)) return refuse("level {}: fiber {} has entries, but no entry above", l, parent);
-          below[parent * extent + c] = true;
+          below->bits[parent * extent + c] = true;
         }
-    found_present(std::move(below), positions);
+    found_present(std::move(*below));
     return {};
   }
 
@@ -311,7 +325,8 @@ class Verification {
     const std::uint64_t total = pos[positions_];
     const Indices crd(tensor_.levels()[l].crd, level.crd_bits);
     const std::uint64_t empty = empty_slot(level.crd_bits);
-    std::vector<bool> below(total);
+    auto below = marks(total);
+    if (!below) return std::unexpected(std::move(below.error()));
     for (std::uint64_t parent = 0; parent < positions_; ++parent) {
       const std::uint64_t begin = pos[parent];
       const std::uint64_t slots = pos[parent + 1] - begin;
@@ -330,13 +345,13 @@ class Verification {
         std::uint64_t probe = first_slot(c, slots);
         while (probe != slot && crd[begin + probe] != c && crd[begin + probe] != empty) probe = (probe + 1) % slots;
         if (probe != slot) return refuse("level {}: coordinate {} is not found in its slot {}", l, c, begin + slot);
-        below[begin + slot] = true;
+        below->bits[begin + slot] = true;
       }
       if (entries == slots) return refuse("level {}: fiber {} has no empty slot", l, parent);
       if (entries == 0) return refuse("level {}: fiber {} has slots but no entry", l, parent);
       if (!present(parent)) return refuse("level {}: fiber {} has entries, but no entry above", l, parent);
     }
-    found_present(std::move(below), total);
+    found_present(std::move(*below));
     return {};
   }
 
@@ -354,7 +369,7 @@ class Verification {
         return refuse(ErrorCode::sizes, "{} bytes of values, but {} stored entries of {} bytes", tensor_.values().size_bytes(), positions_,
                       bytes);
       const std::byte* stored = tensor_.values().as<std::byte>().data();
-      for (std::uint64_t p = 0; p < positions_ && !present_.empty(); ++p) {
+      for (std::uint64_t p = 0; p < positions_ && !present_.bits.empty(); ++p) {
         const std::byte* value = stored + p * bytes;
         if (!present(p) && std::any_of(value, value + bytes, [](std::byte b) { return b != std::byte{0}; }))
           return refuse("position {} has a value, but no entry", p);
@@ -396,7 +411,7 @@ class Verification {
   const Resources& resources_;
   std::string_view name_;
   std::uint64_t positions_ = 1;
-  std::vector<bool> present_;  ///< by position of the last hashed or bitmap level; empty: all have entries
+  Marks present_;              ///< by position of the last hashed or bitmap level; empty: all have entries
   std::uint64_t block_ = 1;    ///< positions of the dense levels below one of those
 };
 

@@ -200,6 +200,21 @@ TEST_CASE("a tensor with gaps over longer extents is refused before any of it is
   }
 }
 
+TEST_CASE("the bits that verification keeps of levels with gaps are charged") {
+  for (const char* format : {"db", "sb", "b"}) {
+    CAPTURE(format);
+    const List vector{.extents = {long_extent}, .tuples = {{1}, {5}}, .values = {1, 2}};
+    const Tensor tensor = tensor_of(std::string_view(format) == "b" ? vector : few, format);
+    const Resources small = limited_to(1 << 14);
+    const auto refused = verify(Tensor(tensor.arrays()), small, "T");
+    REQUIRE_FALSE(refused);
+    CHECK(refused.error().code == ErrorCode::memory_limit);
+    CHECK(contains(refused.error().message, "the verification of T needs "));
+    CHECK(verify(Tensor(tensor.arrays()), limited_to(1 << 19), "T"));
+    CHECK(small.memory.used() == 0);
+  }
+}
+
 TEST_CASE("what fits beside bitmaps and hash tables is not refused: the bytes counted ahead are no more than are taken") {
   const std::vector<std::uint64_t> extents{40, 3, 70};
   const List few_entries{extents, {{0, 1, 5}, {0, 1, 69}, {0, 2, 5}, {7, 0, 0}, {39, 2, 64}}, {1, 2, 3, 4, 5}};
