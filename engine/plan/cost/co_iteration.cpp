@@ -9,7 +9,7 @@
 namespace weft {
 
 // How often a processor is wrong about the end of a fiber that is not empty, of this length in the mean: fibers of one
-// entry alone are foreseen; of two or three, drawn by Poisson or geometrically, 0.8 to 1 are not (bench/README.md).
+// entry alone are foreseen; of two or three, drawn by Poisson or geometrically, 0.8 to 1 are not (bench/measured/lookups.md).
 double unforeseen_end(double length) { return length > 1 ? 1 - std::exp(-2 * (length - 1)) : 0; }
 
 // A vector of coordinates at a time, and a branch that is often guessed wrong; of long runs, a search. MTTKRP of a million entries in
@@ -29,8 +29,8 @@ double search_ns(const Machine& machine, double length) {
   return machine.search_base + machine.search_halving * std::log2(std::max(1.0, length / compared_at_once));
 }
 
-// Measured on one thread beside the same operand in compressed levels (bench/README.md). Slots are looked at a vector at a time; the
-// words of a bitmap cost a guess wherever an empty one follows another (Poisson lengths), twice: of the word and of the loop.
+// Measured on one thread beside the same operand in compressed levels (bench/measured/lookups.md). Slots are looked at a vector at a
+// time; the words of a bitmap cost a guess wherever an empty one follows another (Poisson lengths), twice: of the word and of the loop.
 double gaps_ns(const Machine& machine, LevelKind kind, double length, double extent, bool ordered) {
   constexpr double word_ns = 1.0;
   constexpr double bit_ns = 0.8;

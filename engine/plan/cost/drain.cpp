@@ -25,7 +25,7 @@ constexpr double far_entry = 40;          // of tuples that fill no cache: sorte
 constexpr double compose_key = 0.8;       // of several coordinates, when inserting
 constexpr double split_key = 2.5;         // and when draining: runs of equal coordinates, a loop in a loop
 
-// Measured, a table of all keys is faster at every extent tried (bench/README.md); how many entries there are is an
+// Measured, a table of all keys is faster at every extent tried (bench/measured/sparse_results.md); how many entries there are is an
 // estimate, and with few of them both seem to cost nothing. So a hash table has to promise more than a little.
 constexpr double hashed_advantage = 1.25;
 

@@ -73,7 +73,7 @@ inline bool sparse_operands_co_iterate(const Network& network, const std::vector
 }
 
 /// The loops that a search may price when the best schedule so far takes `best_ns`: a share of what all calls take, for more
-/// took longer than it saved wherever that was measured (bench/README.md), but some tenths of a millisecond for any
+/// took longer than it saved wherever that was measured (bench/measured/planner.md), but some tenths of a millisecond for any
 /// network, and no more than `most`, which is spent on a proof whatever is at stake. Work is counted and not timed, so that a
 /// plan is the same on every machine. `meeting`: whether several sparse operands do.
 inline double work_in_budget(double best_ns, const PlanOptions& options, double most, bool co_iterates) {

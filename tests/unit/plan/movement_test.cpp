@@ -310,7 +310,7 @@ TEST_CASE("statements that filter a loop alike may go over it apart") {
   CHECK(made.mispredicts({0, 1}, "", 'v') == doctest::Approx(first + second));
 }
 
-// Eight fibers of three below each j (measured: bench/README.md).
+// Eight fibers of three below each j (measured: bench/measured/lookups.md).
 TEST_CASE("fibers that are gone over again and again end where the processor remembers it") {
   const auto made = [](const std::string& pairs) {
     const std::map<char, std::uint64_t> extents{{'a', 237}, {'j', 400}, {'b', 237}, {'k', 2000}};
