@@ -30,6 +30,7 @@ constexpr std::array target_table{
     Target{"networks", networks, false},
     Target{"assignments", assignments, false},
     Target{"rebinding", rebinding, false},
+    Target{"layouts", layouts, false},
 };
 
 }  // namespace

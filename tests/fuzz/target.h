@@ -61,5 +61,6 @@ void slice(Bytes bytes);
 void networks(Bytes bytes);
 void assignments(Bytes bytes);
 void rebinding(Bytes bytes);
+void layouts(Bytes bytes);
 
 }  // namespace weft::fuzz

@@ -5,11 +5,13 @@
 
 #include <cmath>
 #include <limits>
-#include <random>
+#include <optional>
+#include <utility>
 
 #include "compiled_runs.h"
+#include "drawn_layouts.h"
+#include "long_ranges.h"
 #include "oracle/built_network.h"
-#include "oracle/random_layout.h"
 #include "runtime/layout_entries.h"
 #include "runtime/scalar_traits.h"
 #include "runs.h"
@@ -24,17 +26,8 @@ using namespace weft::test;
 namespace {
 
 constexpr unsigned seconds_per_network = 60;
+constexpr std::uint64_t long_memory = std::uint64_t{1} << 29;  // what is dense over 2^31 needs more
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-const std::vector<std::vector<std::string>> usual_layouts = {
-    {},
-    {"(i) -> (i/2:d, i%2:d)", "(i) -> (i/3:s, i%3:d)", "(i) -> (i/4:s, i%4/2:s, i%2:d)"},
-    {"bcsr(2,2)", "bcsr(3,1)", "bcsr(2,3)", "bcsr(4,4)", "csb(2)", "hicoo(2)", "sell(2)", "sell(3)", "ell", "dia", "vbl",
-     "bcsr(2,2,unaligned)", "dia(2)", "dia(4)", "band(1,2)", "skyline", "(i,j) -> (j-i:s unordered, j:d)",
-     "(i,j) -> (i-j:s, j:d)", "(i,j) -> (i/2:d, j+i:s, i%2:d)",
-     "(i,j) -> (i:d, j-2*i:s)", "(i,j) -> (j/2:s, i:d, j%2:d)", "(i,j) -> (i/4:d, j/2:s, i%4/2:s, i%2:d, j%2:d)"},
-    {"hicoo(2)", "(i,j,k) -> (i/2:s, j/2:s, k:s, i%2:d, j%2:d)", "(i,j,k) -> (k:d, i/3:s, j:s, i%3:d)",
-     "(i,j,k) -> (i:s, *:v, j:q, k:q)"}};
 
 /// Values where they are not zero.
 CoordinateMap nonzeros(const CoordinateMap& all) {
@@ -45,127 +38,66 @@ CoordinateMap nonzeros(const CoordinateMap& all) {
   return some;
 }
 
-/// The last index of an operand is summed.
-void leave_out_of_result(RandomNetwork& random, std::size_t operand) {
-  const auto factor = std::ranges::find(random.factors, operand, &RandomFactor::operand);
-  if (factor == random.factors.end() || factor->indices.empty()) return;
-  std::erase(random.result, factor->indices.back());
-  random.expression = fmt::format("R({}){}", fmt::join(random.result, ","), random.expression.substr(random.expression.find(" = ")));
-}
-
-/// A layout that takes any data of these extents; nothing where the one that was drawn does not.
-std::optional<Format> layout_format(const std::vector<std::uint64_t>& extents, Scalar scalar, Dice& dice, const Tensor* tensor) {
-  if (extents.empty() || extents.size() > 3) return std::nullopt;
-  std::mt19937 random(static_cast<unsigned>(dice.below(1U << 30)));
-  const std::string text = dice.percent(60) ? dice.pick(usual_layouts[extents.size()]) : random_layout(random, extents.size());
-  auto format = parse_format(text);
-  if (!format) return std::nullopt;
-  format->scalar = scalar;
-  const Tensor empty = *build({.extents = extents, .crd = std::vector<Buffer>(extents.size()), .values = {}, .scalar = scalar, .count = 0},
-                              sparse_format(extents.size(), scalar), Resources(), "T");
-  const auto converted = convert(tensor != nullptr ? *tensor : empty, *format, Resources(), "T");
-  return converted ? std::optional(std::move(*format)) : std::nullopt;
-}
-
-/// Slots need as many coordinates as the fullest fiber has entries, and bands leave places out: of results, which may not have them, and of
-/// operands that are pinned to a layout and bound to other entries.
-bool has_no_room(const Error& error) {
-  return error.message.find("coordinates to stand in them") != std::string::npos ||
-         error.message.find("has no place in the layout") != std::string::npos;
-}
-
-std::string defect(const Expected<Tensors>& results, const CoordinateMap& expected, const std::optional<Format>& wanted) {
-  if (!results) {
-    const bool no_room = wanted && wanted->layout && has_no_room(results.error());
-    return no_room ? "" : results.error().message;
-  }
-  const Tensor& result = results->at("R");
-  if (wanted && result.format().text() != wanted->text()) return "R is " + result.format().text() + " instead of " + wanted->text();
-  return wrong_result(result, expected);
-}
-
 }  // namespace
 
 TEST_CASE("layouts change no result") {
+  constexpr RandomLimits limits{.factors = 3, .order = 3, .indices = 5, .extent = 7, .long_extent = 40, .index_space = 5000};
+  const Resources resources{.memory = Memory(long_memory), .threads = Threads(1), .cancellation = {}, .progress = {}};
   const Runs drawn = runs(is_sanitized() ? 60 : 500);
   std::size_t over_levels = 0;
   std::size_t over_sums = 0;
   std::size_t located = 0;
+  std::size_t long_ones = 0;
+  std::size_t long_computed = 0;
+  std::size_t long_levels = 0;
   for (std::uint64_t seed = drawn.first; seed < drawn.first + drawn.count; ++seed) {
     Dice dice(seed);
-    RandomNetwork random =
-        random_network(dice, {.factors = 3, .order = 3, .indices = 5, .extent = 7, .long_extent = 40, .index_space = 5000});
-    const std::string text = reproduction(random);
+    auto made = drawn_layouts(dice, limits, resources);
+    REQUIRE_MESSAGE(made, (made ? "" : made.error().message));
+    const std::string text = reproduction(*made);
     CAPTURE(seed);
     CAPTURE(text);
     const Watchdog watchdog(text, seconds_per_network);
-    // One layout among dense operands, which bear modes that are sums of its levels.
-    const std::optional<std::uint64_t> alone = dice.percent(50) ? std::optional(dice.below(random.operands.size())) : std::nullopt;
-    for (std::size_t operand = 0; operand < random.operands.size() && alone; ++operand) {
-      Format& format = random.operands[operand].format;
-      if (operand != alone) format = dense_format(format.order(), format.scalar);
-    }
-    if (alone && dice.percent(60)) leave_out_of_result(random, *alone);
-    const auto made = built(random, Resources());
-    REQUIRE_MESSAGE(made, (made ? "" : made.error().message));
-    CompileOptions options;
-    Tensors tensors = made->tensors;
-    std::string said;
-    for (const RandomOperand& operand : random.operands) {
-      if (alone ? &operand != &random.operands[*alone] : dice.percent(40)) continue;
-      const auto format = layout_format(operand.extents, operand.format.scalar, dice, &tensors.at(operand.name));
-      if (!format) continue;
-      const bool pinned = dice.percent(50);
-      said += operand.name + (pinned ? " pinned as " : " as ") + format->text() + "; ";
-      if (pinned) {
-        options.formats[operand.name] = *format;
-      } else {
-        tensors.at(operand.name) = *convert(tensors.at(operand.name), *format, Resources(), operand.name);
-      }
-    }
-    std::optional<Format> wanted;
-    const std::vector<std::uint64_t> extents = result_extents(random);
-    if (dice.percent(30)) wanted = layout_format(extents, Scalar::f64, dice, nullptr);
-    if (wanted) {
-      options.formats["R"] = *wanted;
-      said += "R as " + wanted->text();
-    }
-    const auto lender = lends_pattern(random);
-    if (!wanted && lender && dice.percent(50)) {
-      options.patterns["R"] = *lender;
-      said += "R like " + *lender;
-    }
-    CAPTURE(said);
     EngineOptions engine_options;
     engine_options.resources.threads = threads_of(dice.percent(50) ? 1 : 4);
+    if (made->is_long) engine_options.resources.memory = Memory(long_memory);
     const auto engine = Engine::create(engine_options);
     REQUIRE(engine);
-    const auto kernel = engine->compile(random.expression, tensors, options);
+    long_ones += made->is_long;
+    const auto kernel = engine->compile(made->random.expression, made->tensors, made->options);
+    if (!kernel && made->is_long && kernel.error().kind == ErrorKind::resource) continue;
     REQUIRE_MESSAGE(kernel, (kernel ? "" : kernel.error().message));
     const std::string& explained = kernel->report().explanation;
+    const bool exposed = explained.find("planned over the levels") != std::string::npos;
     located += explained.find(" located at (") != std::string::npos;
-    over_levels += explained.find("planned over the levels") != std::string::npos;
-    for (const RandomOperand& operand : random.operands) over_sums += explained.find(" = " + operand.name + "_") != std::string::npos;
-    Bindings bindings;
-    for (const auto& [name, tensor] : tensors) bindings.set(name, tensor);
-    const CoordinateMap expected = expected_result(random);
-    for (unsigned run = 0; run < 2; ++run) CHECK(defect(kernel->run(bindings), expected, wanted) == "");
-    // Other entries, which some layouts are not made for: then another kernel takes the place.
-    redraw_operands(random, dice, {.factors = 3, .order = 3, .indices = 5, .extent = 7, .long_extent = 40, .index_space = 5000});
-    const auto other = built(random, Resources());
-    REQUIRE(other);
-    for (const auto& [name, tensor] : other->tensors) {
-      const Tensor& before = tensors.at(name);
-      const auto again = before.format().layout && dice.percent(70) ? convert(tensor, before.format(), Resources(), name) : tensor;
-      bindings.set(name, again ? *again : tensor);
+    over_levels += exposed;
+    for (const RandomOperand& operand : made->random.operands)
+      over_sums += explained.find(" = " + operand.name + "_") != std::string::npos;
+    const auto ran = [&] {
+      Bindings bindings;
+      for (const auto& [name, tensor] : made->tensors) bindings.set(name, tensor);
+      const std::optional<Patience> patience = made->is_long ? std::optional<Patience>(std::in_place) : std::nullopt;
+      const auto results = kernel->run(bindings, patience ? patience->over() : nullptr);
+      CHECK(defect(*made, results) == "");
+      return results.has_value();
+    };
+    for (unsigned run = 0; run < 2; ++run) {
+      const bool computed = ran();
+      long_computed += run == 0 && made->is_long && computed;
+      long_levels += run == 0 && made->is_long && computed && exposed;
     }
-    const auto results = kernel->run(bindings);
-    if (results || (results.error().message.find("order") == std::string::npos && !has_no_room(results.error())))
-      CHECK(defect(results, expected_result(random), wanted) == "");
+    // Other entries, which some layouts are not made for: then another kernel takes the place.
+    const auto other = redraw(*made, dice, limits, resources);
+    REQUIRE_MESSAGE(other, (other ? "" : other.error().message));
+    CAPTURE(reproduction(*made));
+    ran();
   }
   MESSAGE(over_levels << " networks planned over the levels of layouts, " << over_sums << " with modes that are sums of these, "
-                      << located << " with operands located through their layouts");
+                      << located << " with operands located through their layouts; of " << long_ones << " over long extents "
+                      << long_computed << " computed, " << long_levels << " of them over levels");
   if (drawn.count >= 60) CHECK(over_levels > drawn.count / 8);
+  if (drawn.count >= 200) CHECK(2 * long_computed > long_ones);
+  if (drawn.count >= 200) CHECK(long_levels > 0);
 }
 
 TEST_CASE("a kernel over levels keeps nothing of the host's alive between runs") {
@@ -214,8 +146,12 @@ TEST_CASE("a format that is asked for is that of a result at the positions of an
     REQUIRE_MESSAGE(kernel, (kernel ? "" : kernel.error().message));
     Bindings bindings;
     bindings.set("T", tensors.at("T"));
-    for (unsigned run = 0; run < 2; ++run)
-      CHECK(defect(kernel->run(bindings), {{{1, 0}, 2}, {{1, 1}, 4}, {{0, 2}, 6}}, options.formats.at("R")) == "");
+    for (unsigned run = 0; run < 2; ++run) {
+      const auto results = kernel->run(bindings);
+      REQUIRE_MESSAGE(results, (results ? "" : results.error().message));
+      CHECK(results->at("R").format().text() == options.formats.at("R").text());
+      CHECK(wrong_result(results->at("R"), {{{1, 0}, 2}, {{1, 1}, 4}, {{0, 2}, 6}}) == "");
+    }
   }
 }
 
