@@ -163,7 +163,8 @@ class Preparation {
       if (tensor == operands_.end()) return missing(*parsed, name, names);
       const OperandFacts& known = tensor->second;
       const std::vector<std::uint64_t>& extents = known.statistics.extents();
-      const auto nnz = known.stored != nullptr ? known.stored->nnz() : static_cast<std::uint64_t>(known.statistics.nnz());
+      const auto nnz = known.stored != nullptr ? known.stored->nnz()
+                                               : static_cast<std::uint64_t>(std::min(known.statistics.nnz(), 0x1p63));
       shapes.push_back({name, extents, known.format.scalar});
       report().operands[name] = {extents, nnz, known.format.text(), std::string(weft::name(known.format.scalar)), known.bytes};
     }

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "engine/cache/entry.h"
 #include "engine/plan/estimate/quantise.h"
 
@@ -37,6 +39,11 @@ Expected<Format> read_format(ByteReader& from) {
   }
   return format;
 }
+
+/// A figure of a tensor's entries: NaN has no place among numbers of them.
+bool is_count(double figure) { return std::isfinite(figure) && figure >= 0; }
+
+constexpr std::string_view no_count = "a figure that is no number of entries";
 
 void write(ByteWriter& to, const std::vector<std::string>& names) {
   to.list(names, [&](const std::string& name) { to.text(name); });
@@ -119,6 +126,7 @@ Expected<SavedLevels> read_levels(ByteReader& from) {
     const std::size_t levels_told = given.level_extents.size();  // of layouts
     if (format && (format->modes() != given.extents.size() || (format->layout ? format->order() : 0) != levels_told))
       format = input_error("extents of another number of levels");
+    if (format && !is_count(given.nnz)) format = input_error(std::string(no_count));
     if (!format) right = std::unexpected(format.error());
     if (format) given.format = std::move(*format);
     levels.given[name] = std::move(given);
@@ -140,11 +148,14 @@ Expected<SavedRequest> read_request(ByteReader& from) {
     SavedRequest::Figures figures;
     figures.extents = from.numbers<std::uint64_t>();
     figures.nnz = from.real();
+    bool counted = is_count(figures.nnz);
     from.list([&] {
       const auto set = static_cast<ModeSet>(from.number());
-      figures.distinct[set] = from.real();
+      const double distinct = figures.distinct[set] = from.real();
+      counted = counted && is_count(distinct);
     });
     if (format && format->order() != figures.extents.size()) format = input_error("extents of another number of modes");
+    if (format && !counted) format = input_error(std::string(no_count));
     if (!format) right = std::unexpected(format.error());
     if (format) figures.format = std::move(*format);
     request.operands[name] = std::move(figures);

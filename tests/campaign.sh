@@ -139,7 +139,7 @@ if has_part fuzz; then
   targets=() weights=0
   for folder in tests/fuzz/corpus/*/; do
     target=$(basename "$folder") weight=1
-    case $target in networks | assignments | rebinding | layouts | loops | schedule | prompt) weight=4 ;; esac
+    case $target in networks | assignments | rebinding | layouts | saved_kernel | loops | schedule | prompt) weight=4 ;; esac
     targets+=("$target $weight")
     weights=$((weights + weight))
   done

@@ -31,6 +31,7 @@ constexpr std::array target_table{
     Target{"assignments", assignments, false},
     Target{"rebinding", rebinding, false},
     Target{"layouts", layouts, false},
+    Target{"saved_kernel", saved_kernel, false},
 };
 
 }  // namespace

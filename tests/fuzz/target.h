@@ -62,5 +62,6 @@ void networks(Bytes bytes);
 void assignments(Bytes bytes);
 void rebinding(Bytes bytes);
 void layouts(Bytes bytes);
+void saved_kernel(Bytes bytes);
 
 }  // namespace weft::fuzz

@@ -1,5 +1,6 @@
 #include "engine/plan/estimate/operand_facts.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "runtime/adjacency.h"
@@ -57,7 +58,8 @@ OperandFacts operand_facts(const Tensor& tensor, const Resources& resources) {
 }
 
 OperandFacts operand_facts(const Statistics& statistics) {
-  const auto bytes = static_cast<std::uint64_t>(stored_bytes(statistics.format(), statistics));
+  // Figures may be of a tensor that no memory holds.
+  const auto bytes = static_cast<std::uint64_t>(std::min(stored_bytes(statistics.format(), statistics), 0x1p63));
   return {.format = statistics.format(), .statistics = statistics, .bytes = bytes};
 }
 

@@ -3,11 +3,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <string>
 #include <unistd.h>
 #include <vector>
 
 #include "engine/cache/entry.h"
+#include "frontend/saved_kernel.h"
 #include "unit/frontend/host_loop.h"
 #include "unit/share.h"
 
@@ -188,6 +190,16 @@ TEST_CASE("saved kernels: what is damaged, cut off, of another version or for an
   }
   CHECK(cut > 20);
   CHECK(refusal(pack_entry(entry->key, entry->contents + "x")) == "the saved kernel is damaged: it goes on behind its end");
+  // Figures that are no numbers of entries.
+  for (const double figure : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), -1.0}) {
+    auto read = unpacked(bytes, entry->key);
+    REQUIRE(read);
+    read->request.operands.at("M").nnz = figure;
+    CHECK(refusal(packed(*read, entry->key)) == "the saved kernel is damaged: a figure that is no number of entries");
+    read->request.operands.at("M").nnz = 1;
+    read->request.operands.at("M").distinct[1] = figure;
+    CHECK(refusal(packed(*read, entry->key)) == "the saved kernel is damaged: a figure that is no number of entries");
+  }
   CHECK(Kernel().save().error().kind == ErrorKind::input);
   CHECK(Engine().load(bytes).error().kind == ErrorKind::input);
 }
