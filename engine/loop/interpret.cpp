@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <optional>
+#include <vector>
 
 #include "engine/loop/rules.h"
 #include "runtime/dense_levels.h"
@@ -67,12 +70,49 @@ class Interpreter {
   }
 
   void run_statement(const For& loop) {
-    for (std::uint64_t c = 0; c < extents_[loop.index]; ++c) {
+    const std::vector<AccessId> leading = leading_accesses(loop);
+    for (std::uint64_t c = 0; (c = next_coordinate(loop, leading, c)) < extents_[loop.index]; ++c) {
       coordinates_[loop.index] = c;
       for (const IndexDefinition& each : program_.definitions)
         if (each.is_given_by(loop.index)) coordinates_[each.index] = given_coordinate(each);
       if (run_filtered(loop.steps, loop.body)) ++iterations_[&loop];
     }
+  }
+
+  /// The accesses that need an entry at the loop's coordinate below what is bound around the loop.
+  std::vector<AccessId> leading_accesses(const For& loop) const {
+    const auto changes = [&](IndexId index) {
+      const IndexDefinition* const definition = definition_of(program_, index);
+      return index == loop.index || (definition != nullptr && definition->is_given_by(loop.index));
+    };
+    std::vector<AccessId> found;
+    for (const Step& step : loop.steps) {
+      if (step.use != Use::drive && step.use != Use::locate) continue;
+      const Access& access = program_.accesses[step.access];
+      const Storage& type = program_.storages[access.storage];
+      const std::uint32_t level = bound_[step.access];
+      const auto above = access.indices.begin() + static_cast<std::ptrdiff_t>(level);
+      if (access.indices[level] != loop.index || std::any_of(access.indices.begin(), above, changes)) continue;
+      if (type.role != Role::input || !is_dense(type.levels[level].kind)) found.push_back(step.access);
+    }
+    return found;
+  }
+
+  /// The first coordinate from `c` on at which all of these have an entry, or the extent: long extents are not gone over one by one.
+  std::uint64_t next_coordinate(const For& loop, const std::vector<AccessId>& leading, std::uint64_t c) const {
+    for (std::size_t agreeing = 0; agreeing < leading.size();) {
+      for (const AccessId access : leading) {
+        std::vector<std::uint64_t> at = key(access);
+        at.push_back(c);
+        const Entries& entries = entries_[program_.accesses[access].storage];
+        const auto entry = entries.lower_bound(at);
+        if (entry == entries.end() || !std::equal(at.begin(), at.end() - 1, entry->first.begin())) return extents_[loop.index];
+        const std::uint64_t found = entry->first[at.size() - 1];
+        agreeing = found == c ? agreeing + 1 : 1;
+        c = found;
+      }
+    }
+    return c;
   }
 
   /// Of the loops entered; of a sum below 0 none that there is.

@@ -60,6 +60,25 @@ TEST_CASE("every refused text case is refused by the rule it names") {
   }
 }
 
+TEST_CASE("a loop over a long extent runs where what drives it has entries, and nowhere else") {
+  constexpr std::uint64_t last = (std::uint64_t{1} << 62) - 1;
+  const Program program = *parse(R"(program R
+  index  i, j
+  input  T : f64 {compressed<32,64>, compressed<32,64>}   access T[i,j]
+  input  a : f64 {compressed<32,64>}                      access a[i]
+  output R : f64 {compressed<32,64>}                      access R[i]
+  for i: drive T, drive a, append R
+    for j: drive T
+      R += T * a
+)");
+  const Entries T = {{{0, 3}, 2}, {{7, last}, 5}, {{last, 0}, 1}, {{last, last}, 4}};
+  const Interpretation values{{{"i", last + 1}, {"j", last + 1}}, {{"T", T}, {"a", {{{7}, 1}, {{8}, 1}, {{last}, 3}}}}, {}};
+  const auto found = interpret(program, values);
+  REQUIRE_MESSAGE(found, found.error().message);
+  CHECK(found->at("R") == Entries{{{7}, 5}, {{last}, 15}});
+  CHECK(*iterations(program, values) == std::vector<std::uint64_t>{2, 3});
+}
+
 TEST_CASE("what the caller leaves out is named") {
   const Program program = parse(
                               "program p\n  input b : f64 {dense} access b[i]\n  output s : f64 {} access s[]\n"
