@@ -16,7 +16,7 @@ TEST_CASE("random builds store the summed entries in every format") {
     Random random(seed);
     const std::size_t order = random.below(6);
     const List list = random.list(order, order < 3 ? 30 : 120);
-    const Format format = random.format(order);
+    const Format format = random.format(list);
     const Scalar given = random.chance(70) ? Scalar::f64 : Scalar::f32;
     const Resources r = resources(random.chance(50) ? 1 : 2);
     INFO("seed ", seed, " format ", format.text());

@@ -83,11 +83,11 @@ void same_arrays(const Tensor& tensor, const Tensor& expected) {
   same_bytes(tensor.values(), expected.values(), "values");
 }
 
-Format random_format(Random& random, std::size_t order) {
-  Format format = random.format(order);
+Format random_format(Random& random, const List& list) {
+  Format format = random.format(list);
   for (Level& level : format.levels)
     level.kind = level.kind == LevelKind::dense ? LevelKind::dense : LevelKind::compressed;
-  if (format.all_dense()) format.levels[random.below(order)].kind = LevelKind::compressed;
+  if (format.all_dense()) format.levels[random.below(format.order())].kind = LevelKind::compressed;
   return format;
 }
 
@@ -108,7 +108,7 @@ struct DrawnOutput {
 DrawnOutput drawn_output(Random& random) {
   const std::size_t order = 1 + random.below(4);
   List list = random.list(order, 60);
-  AppendedShape shape{random_format(random, order), list.extents, "R"};
+  AppendedShape shape{random_format(random, list), list.extents, "R"};
   Resources with = resources(1 + static_cast<unsigned>(random.below(3)));
   std::vector<std::uint64_t> cuts = random_cuts(random, shape.extent_of_level(0));
   return {std::move(list), std::move(shape), std::move(with), std::move(cuts)};

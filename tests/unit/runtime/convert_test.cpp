@@ -28,31 +28,6 @@ std::pair<Tensor, Tensor> built_and_converted(const List& list, const Format& fr
   return {std::move(*tensor), std::move(*converted)};
 }
 
-constexpr std::uint64_t one = 1;
-const std::vector<std::uint64_t> long_extents = {(one << 31) - 1, one << 31, (one << 31) + 1, (one << 32) - 1, one << 32,
-                                                 (one << 32) + 1, one << 40, one << 62};
-
-/// Some extents become long, and half of the coordinates there go to the end.
-void stretch(List& list, Random& random) {
-  for (std::size_t mode = 0; mode < list.extents.size(); ++mode) {
-    const std::uint64_t extent = list.extents[mode];
-    if (extent < 2 || random.chance(40)) continue;
-    list.extents[mode] = long_extents[random.below(long_extents.size())];
-    for (Tuple& tuple : list.tuples)
-      if (tuple[mode] >= extent / 2) tuple[mode] = list.extents[mode] - (extent - tuple[mode]);
-  }
-}
-
-/// The format with levels that may stand over long extents, as wide as these want.
-Format sparse_over(Format format, const List& list) {
-  for (std::size_t level = 0; level < format.order(); ++level) {
-    LevelKind& kind = format.levels[level].kind;
-    const bool listed = kind == LevelKind::dense || kind == LevelKind::bitmap;
-    if (list.extents[format.mode_order[level]] >= long_extents.front() && listed) format.levels[level] = {LevelKind::compressed};
-  }
-  return with_widths(std::move(format), list.extents, list.tuples.size());
-}
-
 }  // namespace
 
 TEST_CASE("random conversions over long extents keep the entries") {
@@ -60,10 +35,9 @@ TEST_CASE("random conversions over long extents keep the entries") {
   for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
     Random random(seed);
     const std::size_t order = 1 + random.below(5);
-    List list = random.list(order, 60);
-    stretch(list, random);
-    const Format from = sparse_over(random.format(order), list);
-    const Format to = sparse_over(random.format(order), list);
+    const List list = random.stretched(random.short_list(order, 60));
+    const Format from = random.format(list);
+    const Format to = random.format(list);
     const Resources r = resources(random.chance(50) ? 1 : 2);
     INFO("seed ", seed, " from ", from.text(), " to ", to.text());
     const auto [tensor, converted] = built_and_converted(list, from, to, r);
@@ -73,18 +47,43 @@ TEST_CASE("random conversions over long extents keep the entries") {
   CHECK(widened > 300);
 }
 
+TEST_CASE("levels with a place for every coordinate of a long extent are refused before they are allocated, built and converted") {
+  std::size_t refused = 0;
+  for (std::uint64_t seed = 1; seed <= 1000; ++seed) {
+    Random random(seed);
+    const std::size_t order = 1 + random.below(5);
+    const List list = random.stretched(random.short_list(order, 60));
+    const Format dense = random.format(order);
+    if (list.tuples.empty() || !is_dense_over_long(dense, list.extents)) continue;
+    INFO("seed ", seed, " format ", dense.text());
+    const auto tensor = build(coordinates(list), random.format(list), resources(), "T");
+    REQUIRE(tensor);
+    Resources limited = resources();
+    limited.memory = Memory(two_to(27));
+    for (const auto& made : {build(coordinates(list), dense, limited, "T"), convert(*tensor, dense, limited, "T")}) {
+      REQUIRE_FALSE(made);
+      CHECK(made.error().kind == ErrorKind::resource);
+    }
+    CHECK(limited.memory.peak() < two_to(20));
+    CHECK(limited.memory.used() == 0);
+    ++refused;
+  }
+  CHECK(refused > 150);
+}
+
 TEST_CASE("random conversions keep the entries") {
   for (std::uint64_t seed = 1; seed <= 1500; ++seed) {
     Random random(seed);
     const std::size_t order = random.below(6);
     const List list = random.list(order, 100);
-    const Format from = random.format(order);
-    Format to = random.format(order);
+    const Format from = random.format(list);
+    Format to = random.format(list);
     if (random.chance(20)) {  // the same layout in other widths
       to.levels = from.levels;
       to.mode_order = from.mode_order;
       for (Level& level : to.levels)
         if (level.kind != LevelKind::bitmap) level.pos_bits = level.crd_bits = random.chance(50) ? 32 : 64;
+      to = with_widths(std::move(to), list.extents, list.tuples.size());
     }
     const Resources r = resources(random.chance(50) ? 1 : 2);
     INFO("seed ", seed, " from ", from.text(), " to ", to.text());
@@ -125,7 +124,7 @@ TEST_CASE("leading levels become dense in place") {
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {
     Random random(seed);
     const std::size_t order = 2 + random.below(4);
-    const List list = random.list(order, 60);
+    const List list = random.short_list(order, 60);  // dense over any extent
     Format from = random.format(order);
     Format to = from;
     const std::size_t opened = 1 + random.below(order - 1);
@@ -225,7 +224,7 @@ TEST_CASE("random changes of extents") {
     Random random(seed);
     const std::size_t order = random.below(5);
     const List list = random.list(order, 60);
-    const Format format = random.format(order);
+    const Format format = random.format(list);
     auto tensor = build(coordinates(list), format, resources(), "T");
     REQUIRE(tensor);
     std::vector<std::uint64_t> extents = list.extents;

@@ -14,7 +14,7 @@ TEST_CASE("entries list what is stored, in stored order") {
     Random random(seed);
     const std::size_t order = random.below(6);
     const List list = random.list(order, 100);
-    const Format format = random.format(order);
+    const Format format = random.format(list);
     const Resources r = resources(random.chance(50) ? 1 : 2);
     INFO("seed ", seed, " format ", format.text());
     auto tensor = build(coordinates(list), format, r, "T");
@@ -29,7 +29,7 @@ TEST_CASE("entries list what is stored, in stored order") {
     Tuple before;
     for (std::uint64_t n = 0; n < all->count; ++n) {
       Tuple now;
-      for (std::uint32_t mode : format.mode_order) now.push_back(element(all->crd[mode], 32, n));
+      for (std::uint32_t mode : format.mode_order) now.push_back(element(all->crd[mode], coordinate_bits(list.extents[mode]), n));
       if (n > 0) CHECK(before < now);
       before = now;
     }

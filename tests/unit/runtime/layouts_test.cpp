@@ -36,7 +36,8 @@ LaidOut laid(const Tensor& tensor, const Format& format, bool changes = false, c
 /// Of up to four modes and forty entries.
 Tensor drawn_tensor(Random& random) {
   const std::size_t order = 1 + random.below(4);
-  auto made = build(coordinates(random.list(order, 40)), random.format(order), resources(), "T");
+  const List list = random.list(order, 40);
+  auto made = build(coordinates(list), random.format(list), resources(), "T");
   REQUIRE(made);
   return std::move(*made);
 }
@@ -58,7 +59,7 @@ TEST_CASE("layouts: converted once, found again, filled anew when values change,
     CAPTURE(seed);
     Random random(seed);
     const Tensor tensor = drawn_tensor(random);
-    const Format format = random.format(tensor.order());
+    const Format format = sparse_over(random.format(tensor.order()), tensor.extents(), tensor.nnz());
     CAPTURE(tensor.format().text());
     CAPTURE(format.text());
     const auto expected = [&] { return stored(*convert(tensor, format, resources(), "T")); };
@@ -84,7 +85,7 @@ TEST_CASE("layouts: values read through places are those that convert() moves, a
     CAPTURE(seed);
     Random random(seed);
     const Tensor tensor = drawn_tensor(random);
-    Format format = random.chance(20) ? tensor.format() : random.format(tensor.order());
+    Format format = random.chance(20) ? tensor.format() : sparse_over(random.format(tensor.order()), tensor.extents(), tensor.nnz());
     if (!is_compressed(format.levels.back().kind) && !is_per_parent(format.levels.back().kind)) continue;
     if (!random.chance(20)) format.scalar = tensor.format().scalar;
     CAPTURE(tensor.format().text());
@@ -154,7 +155,7 @@ TEST_CASE("layouts: values that no cache of a core holds are gathered as those t
 
 TEST_CASE("layouts: other values over a pattern take its layout, and leave those of the first alone") {
   Random random(7);
-  const auto tensor = build(coordinates(random.list(3, 60)), *parse_format("sss"), resources(), "T");
+  const auto tensor = build(coordinates(random.short_list(3, 60)), *parse_format("sss"), resources(), "T");
   REQUIRE(tensor);
   const Format format = *parse_format("sss:2,0,1");
   const LaidOut first = laid(*tensor, format);
@@ -179,7 +180,7 @@ TEST_CASE("layouts: other values over a pattern take its layout, and leave those
 
 TEST_CASE("layouts: values that stay in their order are the operand's own, and never written to") {
   Random random(9);
-  const auto listed = random.list(3, 60);
+  const auto listed = random.short_list(3, 60);
   const Tensor stored = *build(coordinates(listed), *parse_format("sss"), resources(), "T");
   const std::size_t bytes = stored.values().size_bytes();
   void* const page = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -231,7 +232,7 @@ TEST_CASE("layouts: diagonals of the host keep the pattern of their plain copy, 
 
 TEST_CASE("layouts: values take the memory of those that are gone, never of those that are read") {
   Random random(11);
-  const auto tensor = build(coordinates(random.list(3, 60)), *parse_format("sss"), resources(), "T");
+  const auto tensor = build(coordinates(random.short_list(3, 60)), *parse_format("sss"), resources(), "T");
   REQUIRE(tensor);
   const Format format = *parse_format("sss:2,0,1");
   (void)laid(*tensor, format);
@@ -282,7 +283,7 @@ TEST_CASE("layouts: given back before a charge is refused, the least recently us
   const Memory memory(1 << 20);
   const Resources limited{memory, Threads(1), {}, {}};
   Random random(3);
-  const auto tensor = build(coordinates(random.list(2, 4000)), *parse_format("ss"), resources(), "T");
+  const auto tensor = build(coordinates(random.short_list(2, 4000)), *parse_format("ss"), resources(), "T");
   REQUIRE(tensor);
   const auto by_columns = stored(laid(*tensor, *parse_format("ss:1,0"), false, limited).tensor);
   (void)laid(*tensor, *parse_format("uq:1,0"), false, limited);
@@ -309,7 +310,7 @@ TEST_CASE("layouts: of two accounts each has back what it paid for, whoever knew
   const Memory first(1 << 20), second(1 << 20);
   const Resources of_first{first, Threads(1), {}, {}}, of_second{second, Threads(1), {}, {}};
   Random random(3);
-  const auto tensor = build(coordinates(random.list(2, 4000)), *parse_format("ss"), resources(), "T");
+  const auto tensor = build(coordinates(random.short_list(2, 4000)), *parse_format("ss"), resources(), "T");
   REQUIRE(tensor);
   const Format by_columns = *parse_format("ss:1,0");
   (void)laid(*tensor, by_columns, false, of_first);
@@ -323,7 +324,7 @@ TEST_CASE("layouts: of two accounts each has back what it paid for, whoever knew
 
 TEST_CASE("layouts: threads that ask for the same wait for one, and what one reads is not written to") {
   Random random(5);
-  const auto tensor = build(coordinates(random.list(3, 3000)), *parse_format("sss"), resources(), "T");
+  const auto tensor = build(coordinates(random.short_list(3, 3000)), *parse_format("sss"), resources(), "T");
   REQUIRE(tensor);
   const Format format = *parse_format("sss:1,2,0");
   const auto expected = stored(*convert(*tensor, format, resources(), "T"));

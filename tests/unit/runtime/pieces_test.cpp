@@ -24,10 +24,10 @@ Tensor built(const List& list, const Format& format) {
   return *tensor;
 }
 
-Format drawn_format(Random& random, std::size_t order) {
-  if (order != 2 || random.chance(50)) return random.format(order);
+Format drawn_format(Random& random, const List& list) {
+  if (list.extents.size() != 2 || random.chance(50)) return random.format(list);
   constexpr const char* with_gaps[] = {"hs", "sh", "bb", "db", "hd", "bs:1,0", "uq", "dh:1,0:f32"};
-  return *parse_format(with_gaps[random.below(8)]);
+  return sparse_over(*parse_format(with_gaps[random.below(8)]), list.extents, list.tuples.size());
 }
 
 Entries within(const Entries& all, std::size_t mode, std::uint64_t begin, std::uint64_t end) {
@@ -59,7 +59,7 @@ TEST_CASE("elements of every format, stored and absent") {
     Random random(seed);
     const std::size_t order = 1 + random.below(4);
     const List list = random.list(order, 40);
-    const Format format = drawn_format(random, order);
+    const Format format = drawn_format(random, list);
     INFO("seed ", seed, " format ", format.text());
     const Tensor tensor = built(list, format);
     const Entries expected = visited(tensor);
@@ -118,7 +118,7 @@ TEST_CASE("entries chosen, ranges, splits and what puts them together again") {
     Random random(seed);
     const std::size_t order = 1 + random.below(4);
     const List list = random.list(order, 60);
-    const Format format = drawn_format(random, order);
+    const Format format = drawn_format(random, list);
     INFO("seed ", seed, " format ", format.text());
     const Tensor tensor = built(list, format);
     const Entries all = nonzeros(summed(list));

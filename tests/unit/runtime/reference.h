@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "runtime/indices.h"
+#include "runtime/widths.h"
 #include "unit/runtime/earlier.h"
 #include "weft/tensor.h"
 
@@ -184,6 +185,31 @@ inline Entries completed(const Entries& entries, const Format& format, const std
   return all;
 }
 
+constexpr std::uint64_t two_to(unsigned power) { return std::uint64_t{1} << power; }
+const inline std::vector<std::uint64_t> long_extents = {two_to(31) - 1, two_to(31), two_to(31) + 1, two_to(32) - 1, two_to(32),
+                                                        two_to(32) + 1, two_to(40), two_to(62)};
+
+inline bool is_long(std::uint64_t extent) { return extent >= long_extents.front(); }
+
+/// Whether a level of the format has a place for every coordinate of a long extent.
+inline bool is_dense_over_long(const Format& format, const std::vector<std::uint64_t>& extents) {
+  for (std::size_t level = 0; level < format.order(); ++level) {
+    const LevelKind kind = format.levels[level].kind;
+    if ((kind == LevelKind::dense || kind == LevelKind::bitmap) && is_long(extents[format.mode_order[level]])) return true;
+  }
+  return false;
+}
+
+/// The format with compressed levels instead of those, as wide as so many entries want them.
+inline Format sparse_over(Format format, const std::vector<std::uint64_t>& extents, std::uint64_t entries) {
+  for (std::size_t level = 0; level < format.order(); ++level) {
+    const LevelKind kind = format.levels[level].kind;
+    const bool listed = kind == LevelKind::dense || kind == LevelKind::bitmap;
+    if (listed && is_long(extents[format.mode_order[level]])) format.levels[level] = {LevelKind::compressed};
+  }
+  return with_widths(std::move(format), extents, entries);
+}
+
 class Random {
  public:
   explicit Random(std::uint64_t seed) : engine_(seed) {}
@@ -220,7 +246,28 @@ class Random {
     return result;
   }
 
+  /// One that can store the list.
+  Format format(const List& list) { return sparse_over(format(list.extents.size()), list.extents, list.tuples.size()); }
+
+  /// One in five is stretched.
   List list(std::size_t order, std::size_t most_entries) {
+    List result = short_list(order, most_entries);
+    return chance(20) ? stretched(std::move(result)) : result;
+  }
+
+  /// Some extents become long, and half of the coordinates there go to the end.
+  List stretched(List list) {
+    for (std::size_t mode = 0; mode < list.extents.size(); ++mode) {
+      const std::uint64_t extent = list.extents[mode];
+      if (extent < 2 || chance(40)) continue;
+      list.extents[mode] = long_extents[below(long_extents.size())];
+      for (Tuple& tuple : list.tuples)
+        if (tuple[mode] >= extent / 2) tuple[mode] = list.extents[mode] - (extent - tuple[mode]);
+    }
+    return list;
+  }
+
+  List short_list(std::size_t order, std::size_t most_entries) {
     List result;
     bool possible = true;
     for (std::size_t m = 0; m < order; ++m) {

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <functional>
@@ -78,12 +79,12 @@ List random_list(std::uint64_t seed, std::vector<std::uint64_t> extents, int cou
 
 }  // namespace
 
-TEST_CASE("small tensors of every format: counts are exact") {
+TEST_CASE("small tensors of every format: counts are exact, but for sketches over long extents") {
   for (std::uint64_t seed = 1; seed <= 500; ++seed) {
     Random random(seed);
     const std::size_t order = random.below(6);
     const List list = random.list(order, 80);
-    const Format format = random.format(order);
+    const Format format = random.format(list);
     INFO("seed ", seed, " format ", format.text());
     auto tensor = build(coordinates(list), format, resources(), "T");
     REQUIRE(tensor);
@@ -91,7 +92,11 @@ TEST_CASE("small tensors of every format: counts are exact") {
     Statistics s(*tensor, Threads(random.chance(50) ? 1 : 2));
     CHECK(s.nnz() == static_cast<double>(entries.size()));
     CHECK(s.distinct(0) == (entries.empty() ? 0 : 1));
-    for (ModeSet set = 1; set < ModeSet{1} << order; ++set) REQUIRE(s.distinct(set) == recounted(entries, set));
+    const bool sketched = std::ranges::any_of(list.extents, is_long);
+    for (ModeSet set = 1; set < ModeSet{1} << order; ++set) {
+      const double counted = s.distinct(set), there = recounted(entries, set);
+      REQUIRE((counted == there || (sketched && std::abs(counted - there) < 1.5)));
+    }
     CHECK(s.finite());
   }
 }

@@ -182,7 +182,7 @@ TEST_CASE("random damage is found by somebody: either verify refuses or the entr
     Random random(seed);
     const std::size_t order = 1 + random.below(4);
     const List list = random.list(order, 60);
-    const Format format = random.format(order);
+    const Format format = random.format(list);
     auto tensor = build(coordinates(list), format, resources(), "T");
     REQUIRE(tensor);
     const std::size_t level = random.below(order);
