@@ -1,4 +1,4 @@
-"""Random einsums against numpy's: kinds of operands × types × strides × widths of indices × formats × outs.
+"""Random einsums against numpy's: kinds of operands × types × strides × widths of indices × long extents × formats × outs.
 
 WEFT_DRAW chooses what is drawn, WEFT_EXAMPLES how much; hypothesis prints the smallest example that fails, and the line that repeats it.
 """
@@ -14,6 +14,7 @@ import weft
 
 KINDS = ["C", "F", "strided", "reversed", "read-only", "swapped", "csr", "csc", "coo", "unsorted csr", "unsorted csc",
          "unsorted coo", "bsr", "unsorted bsr", "dia", "tensor", "layout", "list", "pair"]
+LONG = [2**31 - 1, 2**31, 2**31 + 1, 2**32 - 1, 2**32, 2**32 + 1, 2**40, 2**62]
 MATRICES = ("csr", "csc", "coo", "unsorted csr", "unsorted csc", "unsorted coo", "bsr", "unsorted bsr", "dia", "layout")
 
 
@@ -101,6 +102,31 @@ def arranged(dense, kind, index, rng):
     return made
 
 
+def spread(at, extents, shape):
+    """Coordinates over longer extents: half of them stay at the beginning, the others go to the end."""
+    return [np.where((place < extent // 2) | (extent == length), place, place + (length - extent))
+            for place, extent, length in zip(at, extents, shape)]
+
+
+def stretched(dense, shape, kind, rng):
+    """The operand over longer extents, in one of the kinds that can be: entries alone, in levels without a place for each coordinate."""
+    entries = dense[np.nonzero(dense)], np.array(spread(np.nonzero(dense), dense.shape, shape), np.int64)
+    if kind in ("csr", "unsorted csr", "csc", "unsorted csc", "coo", "unsorted coo") and dense.ndim == 2:
+        made = sp.coo_array(entries, shape=shape)
+        by_rows = kind.endswith("csr")
+        return made.asformat(kind[-3:]) if not kind.endswith("coo") and shape[0 if by_rows else 1] < 2**31 - 1 else made
+    levels = "".join(rng.choice(list("sh"), dense.ndim)) if kind == "layout" else "s" * dense.ndim
+    format = levels + ":" + ",".join(map(str, rng.permutation(dense.ndim))) if kind in ("tensor", "layout") else None
+    return weft.tensor(entries, shape=shape, format=format)
+
+
+def nonzeros(made):
+    """By coordinates."""
+    made = made if isinstance(made, weft.Tensor) else weft.tensor(made)
+    at, values = made.to_coo(drop_zeros=True)
+    return dict(zip(zip(*(place.tolist() for place in at)), values))
+
+
 @st.composite
 def einsums(draw):
     letters = "abcd"[:draw(st.integers(1, 4))]
@@ -110,7 +136,8 @@ def einsums(draw):
     return {"terms": terms, "result": result, "extents": {letter: draw(st.sampled_from([1, 2, 3, 3, 4, 0])) for letter in letters},
             "kinds": [draw(st.sampled_from(KINDS)) for _ in terms], "types": [draw(st.sampled_from(["f8", "f8", "f4"])) for _ in terms],
             "index": draw(st.sampled_from([np.int32, np.int64])), "format": draw(st.sampled_from([None, None, "sparse", "dense"])),
-            "out": draw(st.sampled_from([None, None, "C", "F", "strided", "f4"])), "seed": draw(st.integers(0, 1000))}
+            "out": draw(st.sampled_from([None, None, "C", "F", "strided", "f4"])), "seed": draw(st.integers(0, 1000)),
+            "long": draw(st.just({}) | st.just({}) | st.just({}) | st.dictionaries(st.sampled_from(letters), st.sampled_from(LONG)))}
 
 
 def checked(drawn, kernels):
@@ -118,13 +145,22 @@ def checked(drawn, kernels):
     dense = [np.array(rng.integers(-3, 4, shape) * rng.integers(0, 2, shape), kind)
              for shape, kind in (([drawn["extents"][letter] for letter in term], kind) for term,
                                  kind in zip(drawn["terms"], drawn["types"]))]
-    operands = [arranged(each, kind, drawn["index"], rng) for each, kind in zip(dense, drawn["kinds"])]
+    extents = {letter: drawn["long"].get(letter, extent) if extent > 1 else extent for letter, extent in drawn["extents"].items()}
+
+    def made_of(each, term, kind):
+        shape = tuple(extents[letter] for letter in term)
+        return arranged(each, kind, drawn["index"], rng) if shape == each.shape else stretched(each, shape, kind, rng)
+
+    operands = [made_of(*each) for each in zip(dense, drawn["terms"], drawn["kinds"])]
     expression = ",".join(drawn["terms"]) + "->" + drawn["result"]
     expected = np.einsum(expression, *(each.astype(float) for each in dense))
     order = len(drawn["result"])
     format = {"sparse": "s" * order, "dense": "d" * order}.get(drawn["format"]) or None
     out = None
-    if drawn["out"] and order and format != "s" * order:
+    shape = tuple(extents[letter] for letter in drawn["result"])
+    if shape != expected.shape:
+        format = "s" * order
+    elif drawn["out"] and order and format != "s" * order:
         format = "d" * order
         out = np.full(expected.shape, -9.0, "f4" if drawn["out"] == "f4" else "f8", order="F" if drawn["out"] == "F" else "C")
         out = np.repeat(out, 2, axis=0)[::2] if drawn["out"] == "strided" else out
@@ -132,11 +168,16 @@ def checked(drawn, kernels):
     if kernels:
         names = [f"T{number}" for number in range(len(operands))]
         kernel = weft.compile(expression, dict(zip(names, operands)), format=format)
-        results += [kernel(dict(zip(names, operands)), out=out), kernel(dict(zip(names, dense)))]
+        others = [made_of(each, term, "C") for each, term in zip(dense, drawn["terms"])]
+        results += [kernel(dict(zip(names, operands)), out=out), kernel(dict(zip(names, others)))]
     for made in results[:2 if out is not None else None]:
         assert out is None or made is out
-        assert made.shape == expected.shape
-        assert np.array_equal(made.toarray() if sp.issparse(made) else np.asarray(made), expected)
+        assert made.shape == shape
+        if shape != expected.shape:
+            places = spread(np.nonzero(expected), expected.shape, shape)
+            assert nonzeros(made) == dict(zip(zip(*map(np.ndarray.tolist, places)), expected[np.nonzero(expected)]))
+        else:
+            assert np.array_equal(made.toarray() if sp.issparse(made) else np.asarray(made), expected)
         if out is None:
             assert made.dtype == (np.float32 if set(drawn["types"]) == {"f4"} else np.float64)
 

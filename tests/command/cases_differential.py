@@ -7,6 +7,8 @@ from tensors import Tensor, coordinates, dense, evaluate
 CASES = 60
 KINDS = {1: ("d", "s", "u"), 2: ("dd", "ds", "ss", "sd", "uq"), 3: ("sss", "dss", "uqq", "dds", "sds", "duq", "ddd"), 4: ("ssss", "dsss", "uqqq", "sdds")}
 
+LONG = tuple(2**power + beside for power in (31, 32) for beside in (-1, 0, 1)) + (2**40, 2**62)
+
 
 def random_tensor(random, extents):
     values = [float(random.choice([-3, -2, -1, 1, 2, 3, 0])) for _ in coordinates(extents)]
@@ -15,6 +17,22 @@ def random_tensor(random, extents):
         return everything, True
     share = random.choice([0.0, 0.1, 0.3, 0.6, 1.0])
     return Tensor(extents, {at: value for at, value in everything.entries.items() if random.random() < share}), False
+
+
+def stretched(random, extent, factors, tensors):
+    """One case in five: some extents become long, half of the coordinates stay at the beginning and the others go to the end."""
+    longer = {letter: random.choice(LONG) for letter, short in extent.items() if short > 1 and random.random() < 0.5}
+    if random.random() < 0.8 or not longer:
+        return tensors
+
+    def spread(tensor, letters):
+        lengths = [longer.get(letter, short) for letter, short in zip(letters, tensor.extents)]
+        return Tensor(lengths, {tuple(place if place < short // 2 else length - (short - place)
+                                      for place, short, length in zip(at, tensor.extents, lengths)): value
+                                for at, value in tensor.entries.items()})
+
+    return [(spread(tensor, letters), is_dense and longer.keys().isdisjoint(letters))
+            for letters, (tensor, is_dense) in zip(factors, tensors)]
 
 
 def random_case(random):
@@ -27,7 +45,7 @@ def random_case(random):
     used = sorted(set("".join(factors)))
     result = "".join(random.sample(used, random.randint(0, min(3, len(used)))))
     tensors = [random_tensor(random, [extent[letter] for letter in factor]) for factor in factors]
-    return ",".join(factors) + "->" + result, tensors
+    return ",".join(factors) + "->" + result, stretched(random, extent, factors, tensors)
 
 
 def grouped(random, texts):
@@ -47,7 +65,9 @@ def layouts(random, names, tensors):
             continue
         modes = list(range(order))
         random.shuffle(modes)
-        arguments += ["--format", f"{name}:{random.choice(KINDS[order])}:{','.join(map(str, modes))}"]
+        kinds = zip(random.choice(KINDS[order]), modes)
+        levels = "".join("s" if kind == "d" and tensor.extents[mode] in LONG else kind for kind, mode in kinds)
+        arguments += ["--format", f"{name}:{levels}:{','.join(map(str, modes))}"]
     return arguments
 
 
