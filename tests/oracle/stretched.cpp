@@ -1,5 +1,6 @@
 #include "oracle/stretched.h"
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -7,14 +8,7 @@
 
 namespace weft::test {
 
-std::uint64_t long_extent(Dice& dice) {
-  constexpr std::uint64_t one = 1;
-  static const std::vector<std::uint64_t> extents = {(one << 31) - 1, one << 31,       (one << 31) + 1, (one << 32) - 1, one << 32,
-                                                     (one << 32) + 1, (one << 33) + 7, one << 40,       one << 62};
-  return dice.pick(extents);
-}
-
-bool is_long(std::uint64_t extent) { return extent >= (std::uint64_t{1} << 31) - 1; }
+std::uint64_t long_extent(Dice& dice) { return long_extents[dice.below(long_extents.size())]; }
 
 void store_sparsely(Format& format, const std::vector<std::uint64_t>& extents, Dice& dice) {
   for (std::size_t level = 0; level < format.order(); ++level) {
@@ -32,11 +26,11 @@ namespace {
 
 using Longer = std::map<std::uint64_t, std::uint64_t>;
 
-Longer stretch(std::vector<RandomOperand>& operands, Dice& dice) {
+Longer stretch(std::vector<RandomOperand>& operands, Dice& dice, const std::vector<std::uint64_t>& kept = {}) {
   std::set<std::uint64_t> all;
   for (const RandomOperand& operand : operands)
     for (const std::uint64_t extent : operand.extents)
-      if (extent > 1) all.insert(extent);
+      if (extent > 1 && std::ranges::find(kept, extent) == kept.end()) all.insert(extent);
   const std::vector<std::uint64_t> given(all.begin(), all.end());
   Longer longer;
   if (!given.empty()) longer[dice.pick(given)] = long_extent(dice);
@@ -59,9 +53,15 @@ Longer stretch(std::vector<RandomOperand>& operands, Dice& dice) {
 
 }  // namespace
 
-RandomNetwork stretched(RandomNetwork random, Dice& dice) {
-  stretch(random.operands, dice);
+RandomNetwork stretched(RandomNetwork random, Dice& dice, const std::vector<std::uint64_t>& kept) {
+  stretch(random.operands, dice, kept);
   return random;
+}
+
+RequestedNetwork stretched(RequestedNetwork requested, Dice& dice) {
+  stretch(requested.random.operands, dice);
+  if (requested.format) store_sparsely(*requested.format, result_extents(requested.random), dice);
+  return requested;
 }
 
 RandomForest stretched(RandomForest random, Dice& dice) {
@@ -74,6 +74,12 @@ RandomForest stretched(RandomForest random, Dice& dice) {
     store_sparsely(random.formats.try_emplace(assigned.name, sparse).first->second, assigned.extents, dice);
   }
   return random;
+}
+
+std::optional<Dice> stretching(std::uint64_t seed, Extents extents) {
+  Dice dice(seed ^ 0x57E7C4ED);
+  const bool drawn = dice.percent(20);
+  return extents == Extents::long_ones || (extents == Extents::some_long && drawn) ? std::optional(dice) : std::nullopt;
 }
 
 }  // namespace weft::test

@@ -2,14 +2,16 @@
 
 #include <doctest/doctest.h>
 
+#include "long_ranges.h"
+
 namespace weft::test {
 
 void for_each_drawn(const Runs& drawn, const std::function<RandomNetwork(Dice&)>& draw,
-                    const std::function<void(const DrawnNetwork&)>& check) {
+                    const std::function<void(const DrawnNetwork&)>& check, Extents extents) {
   const Resources resources{.memory = Memory(), .threads = Threads(1), .cancellation = {}, .progress = {}};
   for (std::uint64_t seed = drawn.first; seed < drawn.first + drawn.count; ++seed) {
     Dice dice(seed);
-    const RandomNetwork random = draw(dice);
+    const RandomNetwork random = stretched(draw(dice), seed, extents);
     const std::string text = "seed " + std::to_string(seed) + ": " + reproduction(random);
     CAPTURE(text);
     const Watchdog watchdog(text, 60);
@@ -20,7 +22,7 @@ void for_each_drawn(const Runs& drawn, const std::function<RandomNetwork(Dice&)>
       const auto result = entries_of(tensor, given);
       return result ? differences(*result, expected) : result.error().message;
     };
-    check({seed, *made, expected, judge});
+    check({seed, *made, expected, judge, within_memory(made->network)});
   }
 }
 

@@ -8,6 +8,7 @@
 #include "engine/plan/schedule/schedule_text.h"
 #include "engine/plan/search/given.h"
 #include "engine/specialize.h"
+#include "long_ranges.h"
 #include "oracle/interpreted.h"
 #include "oracle/substituted.h"
 
@@ -154,21 +155,25 @@ std::string lent_through_copy(const BuiltNetwork& built, bool dense_first, bool 
     return text;
   };
   const std::string all = letters(factors.front().indices), result = letters(assignment.result.indices);
-  std::string order, kept, copy = dense_first || given.text()[0] == 'd' ? "d" : "s";
+  std::string order, kept;
   for (const std::uint32_t mode : given.mode_order) order += all[mode];
+  const bool may_be_dense = !is_long(built.tensors.at("T").extents()[given.mode_order[0]]);
+  std::string copy = (dense_first && may_be_dense) || given.text()[0] == 'd' ? "d" : "s";
   for (std::size_t level = 0; level < all.size(); ++level) kept += letter(given.levels[level].kind);
   for (std::size_t level = 1; level < all.size(); ++level) copy += level == 1 ? 'u' : 'q';
   std::string tree = "T", layouts, product = "T[" + listed(all) + "]";
   for (std::size_t factor = 1; factor < factors.size(); ++factor) {
-    const std::string& name = built.network.tensors[factors[factor].tensor].name;
+    const TensorId id = factors[factor].tensor;
+    const std::string& name = built.network.tensors[id].name;
     tree += " * " + name;
-    layouts += "  layout " + name + " dd:0,1 f64\n";
+    layouts += "  layout " + name + " " + facts_of(built.facts, id).format.text() + " f64\n";
     product += " * " + name + "[" + listed(letters(factors[factor].indices)) + "]";
   }
   const std::string there = places(order, result);
+  const std::uint64_t rank = built.tensors.at("A").extents()[1];
   return "schedule\n  tree (" + tree + ")\n  layout T " + copy + ":" + places(order, all) + " f64 converted\n" + layouts + "  result R " +
          copy + ":" + there + " f64 delivered " + kept + ":" + there + " f64 like T\n  R[" + listed(result) + "] += " + product +
-         "   loops " + listed(order) + ",r" + (vector ? "   vector r" : "") + "\n  parallel " + order[0] + " owner\n";
+         "   loops " + listed(order) + ",r" + (vector && !is_long(rank) ? "   vector r" : "") + "\n  parallel " + order[0] + " owner\n";
 }
 
 }  // namespace
@@ -256,15 +261,20 @@ TEST_CASE("copies that keep the order of entries lend their positions") {
   for_each_drawn(drawn, draw, [&](const DrawnNetwork& one) {
     BuiltNetwork built = one.built;
     for (OperandFacts& facts : built.facts) facts.pinned = false;
+    // Of a long one that drives its entries come in no order.
+    const auto hashed = [](const OperandFacts& facts) {
+      return std::ranges::count(facts.format.levels, LevelKind::hashed, &Level::kind) > 0;
+    };
+    if (std::ranges::any_of(built.facts, hashed)) return;
     const std::string text = lent_through_copy(built, one.seed % 2 == 0, one.seed % 3 != 0);
     CAPTURE(text);
     const auto schedule = parse_schedule(text, built.network);
     REQUIRE_MESSAGE(schedule, schedule.error().message);
     CHECK(print(*schedule, built.network) == text);
-    PlanOptions options;
+    PlanOptions options = one.options;
     options.result_patterns["R"] = "T";
     const auto plan = plan_given(*schedule, Problem{built.network, built.facts, options});
-    REQUIRE_MESSAGE(plan, plan.error().message);
+    if (is_left_out(plan, built)) return;
     flat += interprets(*plan, built, one.expected, plain.options().resources) ? 1 : 0;
     const Tensor& given = built.tensors.at("T");
     const Judge judge = [&](const Tensor& result, const Resources& resources) -> std::string {
@@ -292,10 +302,10 @@ TEST_CASE("flat walks change no result") {
   };
   for_each_drawn(drawn, draw, [&](const DrawnNetwork& one) {
     const Pipeline& pipeline = one.seed % 5 == 0 ? checked : one.seed % 5 == 1 ? strict : plain;
-    const auto plan = pipeline.plan(one.built.network, one.built.facts, {});
-    REQUIRE_MESSAGE(plan, plan.error().message);
+    const auto plan = pipeline.plan(one.built.network, one.built.facts, one.options);
+    if (is_left_out(plan, one.built)) return;
     (interprets(*plan, one.built, one.expected, plain.options().resources) ? flat : nested)++;
-    CHECK(defect_of_runs(pipeline, cut_for_threads(*plan, one.built, {}), {{1}, {2}, {4}, {3, true}}, one.built, one.judge) == "");
+    CHECK(defect_of_runs(pipeline, cut_for_threads(*plan, one.built, one.options), {{1}, {2}, {4}, {3, true}}, one.built, one.judge) == "");
   });
   MESSAGE(flat << " networks with flat walks, " << nested << " without");
   if (drawn.count >= 30) CHECK(flat > drawn.count / 3);

@@ -12,9 +12,11 @@
 #include "engine/exposed.h"
 #include "engine/plan/estimate/operand_facts.h"
 #include "engine/plan/schedule/check.h"
+#include "long_ranges.h"
 #include "oracle/built_network.h"
 #include "oracle/random_layout.h"
 #include "oracle/sample_schedules.h"
+#include "oracle/stretched.h"
 #include "runs.h"
 #include "weft/engine.h"
 
@@ -77,7 +79,8 @@ const std::vector<std::vector<std::string>> plain_formats = {
     {}, {"d", "s", "b", "h"}, {"dd", "ds", "ss", "ds:1,0", "uq", "sd", "dh", "db"}, {"ddd", "sss", "uqq", "dss:2,0,1", "suq", "ssd"}};
 
 /// With the layouts of some operands, whose entries have places there.
-RandomNetwork drawn(Dice& dice, std::map<std::string, std::string>& layouts) {
+RandomNetwork drawn(Dice& dice, std::uint64_t seed, std::map<std::string, std::string>& layouts) {
+  std::map<std::string, SummedLayout> sums;
   const Form& form = dice.pick(forms);
   RandomNetwork random;
   random.expression = form.expression;
@@ -98,22 +101,26 @@ RandomNetwork drawn(Dice& dice, std::map<std::string, std::string>& layouts) {
     operand.format = *parse_format(dice.pick(plain_formats[indices.size()]));
     draw_entries(operand, operand.format.all_dense() ? 100 : 5 + dice.below(70), dice);
     if (operand.extents.size() == 2 && dice.percent(45)) {
-      const SummedLayout& summed = dice.pick(summed_layouts);
-      layouts[name] = summed.text;
-      std::erase_if(operand.entries, [&](const auto& entry) {
-        const std::int64_t diagonal = static_cast<std::int64_t>(entry.first[1]) - static_cast<std::int64_t>(entry.first[0]);
-        return diagonal < summed.least || diagonal > summed.most;
-      });
+      sums[name] = dice.pick(summed_layouts);
     }
     random.operands.push_back(std::move(operand));
     random.factors.push_back(std::move(factor));
   }
   for (const char index : form.result) random.result.push_back(std::string(1, index));
+  random = stretched(std::move(random), seed);
+  for (const auto& [name, summed] : sums) {
+    layouts[name] = summed.text;
+    std::erase_if(std::ranges::find(random.operands, name, &RandomOperand::name)->entries, [&](const auto& entry) {
+      const std::int64_t diagonal = static_cast<std::int64_t>(entry.first[1]) - static_cast<std::int64_t>(entry.first[0]);
+      return diagonal < summed.least || diagonal > summed.most;
+    });
+  }
   return random;
 }
 
+/// Nothing where the entries do not fit into the layout, or the memory has no room for it over a long extent.
 std::optional<Tensor> in_layout(const Tensor& tensor, const std::map<std::string, std::string>& layouts, const std::string& name,
-                                Dice& dice) {
+                                Dice& dice, const Resources& resources) {
   std::mt19937 random(static_cast<unsigned>(dice.below(1U << 30)));
   const std::size_t order = tensor.order();
   const auto drawn = layouts.find(name);
@@ -121,7 +128,7 @@ std::optional<Tensor> in_layout(const Tensor& tensor, const std::map<std::string
   const std::string text = drawn != layouts.end() ? drawn->second : blocks;
   auto format = parse_format(text);
   if (!format) return std::nullopt;
-  auto stored = convert(tensor, *format, Resources(), "B");
+  auto stored = convert(tensor, *format, resources, "B");
   return stored ? std::optional(std::move(*stored)) : std::nullopt;
 }
 
@@ -133,21 +140,21 @@ Judge equals(const CoordinateMap& expected) {
 }
 
 /// The network over whole indices, with the operands as it reads them; nothing where an operand is read through a copy.
-std::optional<BuiltNetwork> located(const Exposure& exposure, const std::map<std::string, Tensor>& tensors) {
+std::optional<BuiltNetwork> located(const Exposure& exposure, const std::map<std::string, Tensor>& tensors, const Resources& resources) {
   BuiltNetwork built;
   built.network = exposure.network;
   built.entries.resize(built.network.tensors.size());
   for (TensorId id = 0; id < built.network.tensors.size(); ++id) {
     const TensorDeclaration& declared = built.network.tensors[id];
     if (declared.is_result) continue;
-    auto read = read_operand(exposure, id, tensors.at(declared.name), false, Resources());
+    auto read = read_operand(exposure, id, tensors.at(declared.name), false, resources);
     REQUIRE_MESSAGE(read, (read ? "" : read.error().message));
     CHECK(read->tensor.extents() == declared.extents);
     const auto stored = built.tensors.emplace(declared.name, std::move(read->tensor)).first;
-    built.facts.push_back(operand_facts(stored->second, Resources()));
+    built.facts.push_back(operand_facts(stored->second, resources));
     built.facts.back().tensor = id;
     built.facts.back().pinned = exposure.tensors[id].located;
-    built.entries[id] = *entries_of(stored->second, Resources());
+    built.entries[id] = *entries_of(stored->second, resources);
   }
   return built;
 }
@@ -157,8 +164,11 @@ std::optional<BuiltNetwork> located(const Exposure& exposure, const std::map<std
 TEST_CASE("operands located through their layouts change no result") {
   const Runs all = runs(is_sanitized() ? 60 : 400);
   const Pipeline usual = pipeline_with(false, false), checked = pipeline_with(true, false), strict = pipeline_with(false, true);
-  const auto engine = Engine::create({});
+  EngineOptions engine_options;
+  engine_options.resources.memory = Memory(memory_over_long_extents);
+  const auto engine = Engine::create(engine_options);
   REQUIRE(engine);
+  const Resources& resources = engine_options.resources;
   std::size_t forced = 0;
   std::size_t chosen = 0;
   std::size_t followed = 0;
@@ -166,14 +176,14 @@ TEST_CASE("operands located through their layouts change no result") {
   for (std::uint64_t seed = all.first; seed < all.first + all.count; ++seed) {
     Dice dice(seed);
     std::map<std::string, std::string> layouts;
-    RandomNetwork random = drawn(dice, layouts);
-    const auto made = built(random, Resources());
+    const RandomNetwork random = drawn(dice, seed, layouts);
+    const auto made = built(random, resources);
     REQUIRE_MESSAGE(made, (made ? "" : made.error().message));
     std::string said = fmt::format("seed {}: {}", seed, random.expression);
     std::map<std::string, Tensor> tensors = made->tensors;
     for (auto& [name, tensor] : tensors) {
       if (name != "B" && !dice.percent(25)) continue;
-      if (auto stored = in_layout(tensor, layouts, name, dice)) tensor = std::move(*stored);
+      if (auto stored = in_layout(tensor, layouts, name, dice, resources)) tensor = std::move(*stored);
     }
     for (const auto& [name, tensor] : tensors) said += fmt::format("; {} {}", name, tensor.format().text());
     CAPTURE(said);
@@ -196,21 +206,23 @@ TEST_CASE("operands located through their layouts change no result") {
         return std::ranges::any_of(one.sums, [](const ModeSum& sum) { return !sum.is_whole(); });
       });
       REQUIRE(check(exposure->network));
-      const auto over = located(*exposure, tensors);
+      const auto over = located(*exposure, tensors, resources);
       REQUIRE(over);
-      const Problem problem{over->network, over->facts, {}};
-      const auto plan = usual.plan(over->network, over->facts, {});
-      REQUIRE_MESSAGE(plan, (plan ? "" : plan.error().message));
-      std::vector<Schedule> schedules = sample_schedules(problem, 3, seed);
-      schedules.push_back(plan->schedule);
+      PlanOptions options = within_memory(over->network);
+      const Problem problem{over->network, over->facts, options};
+      const auto plan = usual.plan(over->network, over->facts, options);
+      const bool is_refused = is_left_out(plan, *over);
+      std::vector<Schedule> schedules;
+      if (!is_refused) schedules = sample_schedules(problem, 3, seed);
+      if (!is_refused) schedules.push_back(plan->schedule);
       for (const Schedule& schedule : schedules) {
+        if (is_left_out(schedule, *over)) continue;
         const auto meaning = interpreted(schedule, *over);
         REQUIRE_MESSAGE(meaning, (meaning ? "" : meaning.error().message + "\nin\n" + print(schedule, over->network)));
         CHECK(differences(*meaning, expected) == "");
         Plan sampled = *plan;
         sampled.schedule = schedule;
         const Pipeline& pipeline = seed % 4 == 1 ? checked : seed % 4 == 2 ? strict : usual;
-        PlanOptions options;
         options.strict_fp = &pipeline == &strict;
         if (options.strict_fp && !check(schedule, Problem{over->network, over->facts, options})) continue;
         CHECK(defect_of_runs(pipeline, cut_for_threads(sampled, *over, options), {{1, false}, {3, false}}, *over, equals(expected)) == "");
@@ -221,11 +233,15 @@ TEST_CASE("operands located through their layouts change no result") {
     }
 
     const auto kernel = engine->compile(random.expression, tensors, {});
+    const bool is_long = has_long_extents(made->network);
+    if (is_long && !kernel && kernel.error().kind == ErrorKind::resource) continue;
     REQUIRE_MESSAGE(kernel, (kernel ? "" : kernel.error().message));
     chosen += kernel->report().explanation.find(" located at (") != std::string::npos;
     Bindings bindings;
     for (const auto& [name, tensor] : tensors) bindings.set(name, tensor);
-    const auto results = kernel->run(bindings);
+    const Patience patience;
+    const auto results = kernel->run(bindings, patience.over());
+    if (is_long && !results && results.error().kind == ErrorKind::cancelled) continue;
     REQUIRE_MESSAGE(results, (results ? "" : results.error().message));
     CHECK(wrong_result(results->at("R"), expected) == "");
   }

@@ -2,11 +2,6 @@
 // oracle has, in every format that can hold them. What would be dense over them is refused before it is allocated.
 #include <doctest/doctest.h>
 
-#include <chrono>
-#include <condition_variable>
-#include <mutex>
-#include <thread>
-
 #include "compiled_runs.h"
 #include "engine/plan/plan.h"
 #include "engine/plan/schedule/check.h"
@@ -25,7 +20,6 @@ using namespace weft::test;
 namespace {
 
 constexpr unsigned seconds_per_network = 60;
-constexpr std::uint64_t memory = std::uint64_t{1} << 27;  // what is dense over 2^31 needs more
 
 struct Counts {
   std::uint64_t computed = 0;
@@ -40,7 +34,7 @@ class Running {
 
   void check(const RequestedNetwork& requested, const BuiltNetwork& built) {
     PlanOptions options = options_of(requested);
-    options.memory_limit = memory;
+    options.memory_limit = memory_over_long_extents;
     const std::uint64_t turn = number_++ % 6;
     if (turn == 2) options.calls = 1e9;  // conversions cost nothing
     const auto plan =
@@ -74,10 +68,7 @@ void check_networks(const Runs& drawn, const Draw& draw) {
   Running running;
   const Resources resources{.memory = Memory(), .threads = Threads(1), .cancellation = {}, .progress = {}};
   for (std::uint64_t seed = drawn.first; seed < drawn.first + drawn.count; ++seed) {
-    RequestedNetwork requested = draw(seed);
-    Dice dice(seed ^ 0x57E7C4ED);
-    requested.random = stretched(std::move(requested.random), dice);
-    if (requested.format) store_sparsely(*requested.format, result_extents(requested.random), dice);
+    const RequestedNetwork requested = stretched(draw(seed), seed, Extents::long_ones);
     const std::string text = reproduction(requested);
     CAPTURE(text);
     const Watchdog watchdog(text, seconds_per_network);
@@ -89,22 +80,6 @@ void check_networks(const Runs& drawn, const Draw& draw) {
                                   << running.counts.slow << " too slow");
   if (drawn.count >= 50) CHECK(running.counts.computed > 4 * (running.counts.refused + running.counts.slow));
 }
-
-/// Cancels a run that goes over all of a long extent.
-class Patience {
- public:
-  Patience() : waiting_([this](const std::stop_token& stop) {
-    std::mutex mutex;
-    std::unique_lock lock(mutex);
-    std::condition_variable_any().wait_for(lock, stop, std::chrono::seconds(2), [] { return false; });
-    if (!stop.stop_requested()) over_.cancel();
-  }) {}
-  const Cancellation* over() const { return &over_; }
-
- private:
-  Cancellation over_;
-  std::jthread waiting_;
-};
 
 Tensors tensors_of(const RandomNetwork& random, const Resources& resources) {
   Tensors tensors;
@@ -120,16 +95,15 @@ Tensors tensors_of(const RandomNetwork& random, const Resources& resources) {
 
 TEST_CASE("kernels bound to operands over long extents, and back") {
   EngineOptions engine_options;
-  engine_options.resources = {.memory = Memory(memory), .threads = Threads(2), .cancellation = {}, .progress = {}};
+  engine_options.resources = {.memory = Memory(memory_over_long_extents), .threads = Threads(2), .cancellation = {}, .progress = {}};
   engine_options.use_cache = false;
   const auto engine = Engine::create(engine_options);
   REQUIRE_MESSAGE(engine, engine.error().message);
   const Runs drawn = runs(is_sanitized() ? 30 : 200);
   Counts counts;
   for (std::uint64_t seed = drawn.first; seed < drawn.first + drawn.count; ++seed) {
-    Dice dice(seed ^ 0x57E7C4ED);
     const RandomNetwork first = random_network(seed);
-    const RandomNetwork longer = stretched(first, dice);
+    const RandomNetwork longer = stretched(first, seed, Extents::long_ones);
     CompileOptions options;
     const std::size_t order = result_extents(first).size();
     if (order > 0) options.formats["R"] = sparse_format(order);

@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "compiled_runs.h"
+#include "long_ranges.h"
 #include "oracle/pairs.h"
+#include "oracle/stretched.h"
 #include "runs.h"
 
 namespace powers_test {
@@ -49,15 +51,15 @@ TEST_CASE("factors that are one element are walked once, and every result stays"
   const Runs drawn = runs(is_sanitized() ? 30 : 250);
   std::size_t powers = 0;
   for (std::uint64_t seed = drawn.first; seed < drawn.first + drawn.count; ++seed) {
-    const RequestedNetwork requested = with_power(seed % 2 == 0 ? random_requested(seed) : pair(seed), seed);
+    const RequestedNetwork requested = stretched(with_power(seed % 2 == 0 ? random_requested(seed) : pair(seed), seed), seed);
     const std::string text = reproduction(requested);
     CAPTURE(text);
     const Watchdog watchdog(text, 60);
     const auto made = built(requested.random, resources);
     REQUIRE_MESSAGE(made, made.error().message);
-    const PlanOptions options = options_of(requested);
+    const PlanOptions options = options_of(requested, within_memory(made->network));
     const auto planned = pipeline.plan(made->network, made->facts, options);
-    REQUIRE_MESSAGE(planned, planned.error().message);
+    if (is_left_out(planned, *made)) continue;
     const Plan cut = cut_for_threads(*planned, *made, options);
     CHECK(defect_of_runs(seed % 3 == 0 ? checked : pipeline, cut, {{1}, {4}}, *made, is_structural(requested)) == "");
     const auto kernel = pipeline.compile(made->network, cut, made->facts);

@@ -27,8 +27,8 @@ constexpr unsigned seconds_per_network = 60;
 
 using Results = std::map<std::string, CoordinateMap>;
 
-PlanOptions options_of(const RandomForest& random) {
-  PlanOptions options;
+PlanOptions options_of(const RandomForest& random, const BuiltNetwork& built) {
+  PlanOptions options = within_memory(built.network);
   options.results = random.wanted;
   options.result_formats = random.formats;
   return options;
@@ -58,6 +58,7 @@ std::string difference(const Results& found, const RandomForest& random, const R
 }
 
 std::string defect(const Schedule& schedule, const BuiltNetwork& built, const RandomForest& random, const Results& expected) {
+  if (is_left_out(schedule, built)) return {};
   const auto result = interpreted_results(schedule, built);
   const std::string problem = result ? difference(*result, random, expected, false) : result.error().message;
   return problem.empty() ? problem : problem + "\nin\n" + print(schedule, built.network);
@@ -113,15 +114,12 @@ std::string defect_of_runs(const Pipeline& pipeline, const Plan& plan, const Bui
 }
 
 enum class Values { finite, with_nan };
-enum class Extents { short_ones, long_ones };
 
 template <class Body>
-void for_each_forest(const Runs& drawn, const Body& body, Values values = Values::finite, Extents extents = Extents::short_ones) {
+void for_each_forest(const Runs& drawn, const Body& body, Values values = Values::finite, Extents extents = Extents::some_long) {
   const Resources resources{.memory = Memory(), .threads = Threads(1), .cancellation = {}, .progress = {}};
   for (std::uint64_t seed = drawn.first; seed < drawn.first + drawn.count; ++seed) {
-    RandomForest random = random_forest(seed, values == Values::with_nan);
-    Dice dice(seed ^ 0x57E7C4ED);
-    if (extents == Extents::long_ones) random = stretched(std::move(random), dice);
+    const RandomForest random = stretched(random_forest(seed, values == Values::with_nan), seed, extents);
     const std::string text = reproduction(random);
     CAPTURE(text);
     const Watchdog watchdog(text, seconds_per_network);
@@ -136,7 +134,7 @@ void for_each_forest(const Runs& drawn, const Body& body, Values values = Values
 TEST_CASE("schedules of several assignments mean what the assignments mean, and so do their texts") {
   std::size_t several = 0;
   for_each_forest(runs(is_sanitized() ? 60 : 200), [&](const RandomForest& random, const BuiltNetwork& built, const Results& expected) {
-    const PlanOptions options = options_of(random);
+    const PlanOptions options = options_of(random, built);
     const Schedule plain = baseline(Problem{built.network, built.facts, options});
     const auto legal = check(plain, Problem{built.network, built.facts, options});
     // One product of all that nobody wants may have too many indices.
@@ -144,12 +142,11 @@ TEST_CASE("schedules of several assignments mean what the assignments mean, and 
     CHECK_MESSAGE((legal || too_many), legal.error().message);
     if (legal && is_interpreted_soon(plain, built, options)) CHECK(defect(plain, built, random, expected) == "");
     const auto planned = plan(Problem{built.network, built.facts, options});
-    REQUIRE_MESSAGE(planned, planned.error().message);
+    if (is_left_out(planned, built)) return;
     CHECK(defect(planned->schedule, built, random, expected) == "");
     CHECK(text_defect(*planned, built, options) == "");
     const auto unfused = plan_unfused(Problem{built.network, built.facts, options});
-    REQUIRE_MESSAGE(unfused, unfused.error().message);
-    CHECK(defect(unfused->schedule, built, random, expected) == "");
+    if (!is_left_out(unfused, built)) CHECK(defect(unfused->schedule, built, random, expected) == "");
     several += planned->schedule.earlier_trees.empty() ? 0 : 1;
   });
   CHECK(several > 0);
@@ -162,12 +159,13 @@ TEST_CASE("several assignments, compiled and run") {
   const auto pipeline = Pipeline::create(pipeline_options);
   REQUIRE_MESSAGE(pipeline, pipeline.error().message);
   for_each_forest(runs(is_sanitized() ? 20 : 120), [&](const RandomForest& random, const BuiltNetwork& built, const Results& expected) {
-    auto planned = pipeline->plan(built.network, built.facts, options_of(random));
-    REQUIRE_MESSAGE(planned, planned.error().message);
+    const PlanOptions options = options_of(random, built);
+    auto planned = pipeline->plan(built.network, built.facts, options);
+    if (is_left_out(planned, built)) return;
     CHECK(defect_of_runs(*pipeline, *planned, built, random, expected) == "");
-    planned = cut_for_threads(std::move(*planned), built, options_of(random));
+    planned = cut_for_threads(std::move(*planned), built, options);
     CHECK(defect_of_runs(*pipeline, *planned, built, random, expected) == "");
-    planned = counted_for_threads(std::move(*planned), built, options_of(random));
+    planned = counted_for_threads(std::move(*planned), built, options);
     const bool counts = std::ranges::find(planned->schedule.roots, RootReduction::counted) != planned->schedule.roots.end();
     if (counts) CHECK(defect_of_runs(*pipeline, *planned, built, random, expected) == "");
   });
@@ -183,13 +181,14 @@ TEST_CASE("several assignments with NaN: what is absent annihilates, what a want
   for_each_forest(
       drawn,
       [&](const RandomForest& random, const BuiltNetwork& built, const Results& expected) {
-        const auto planned = pipeline->plan(built.network, built.facts, options_of(random));
-        REQUIRE_MESSAGE(planned, planned.error().message);
-        CHECK(text_defect(*planned, built, options_of(random)) == "");
+        const PlanOptions options = options_of(random, built);
+        const auto planned = pipeline->plan(built.network, built.facts, options);
+        if (is_left_out(planned, built)) return;
+        CHECK(text_defect(*planned, built, options) == "");
         CHECK(defect_of_runs(*pipeline, *planned, built, random, expected) == "");
-        const auto unfused = plan_unfused(Problem{built.network, built.facts, options_of(random)});
-        REQUIRE_MESSAGE(unfused, unfused.error().message);
-        CHECK(defect_of_runs(*pipeline, *unfused, built, random, expected) == "");
+        const auto unfused = plan_unfused(Problem{built.network, built.facts, options});
+        if (!is_left_out(unfused, built))
+          CHECK(defect_of_runs(*pipeline, *unfused, built, random, expected) == "");
         for (const auto& [coordinates, value] : expected.at(random.assignments.back().name)) with_nan += std::isnan(value) ? 1 : 0;
       },
       Values::with_nan);
@@ -207,8 +206,7 @@ TEST_CASE("several assignments over long extents, compiled and run") {
   for_each_forest(
       all,
       [&](const RandomForest& random, const BuiltNetwork& built, const Results& expected) {
-        PlanOptions options = options_of(random);
-        options.memory_limit = std::uint64_t{1} << 27;  // what is dense over 2^31 needs more
+        const PlanOptions options = options_of(random, built);
         const bool unfused = (computed + refused + slow) % 3 == 2;
         auto planned = unfused ? plan_unfused(Problem{built.network, built.facts, options})
                                : pipeline->plan(built.network, built.facts, options);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "drawn_networks.h"
+#include "long_ranges.h"
 
 namespace skewed_slices_test {
 
@@ -79,9 +80,10 @@ RandomNetwork drawn_network(Dice& dice) {
 
 /// The result with a row for each position of T's first two levels; others as weft chooses.
 PlanOptions options_for(const BuiltNetwork& built) {
-  PlanOptions options;
+  PlanOptions options = within_memory(built.network);
   const Assignment& product = built.network.assignments.front();
   if (product.result.indices.size() != 3 || product.terms.front().factors.size() != 2) return options;
+  if (is_long(built.network.indices[product.result.indices[2]].extent)) return options;
   const OperandFacts& walked = facts_of(built.facts, product.terms.front().factors.front().tensor);
   Format rows = dense_format(3, walked.format.scalar);
   std::copy_n(walked.format.levels.begin(), 2, rows.levels.begin());
@@ -112,7 +114,7 @@ TEST_CASE("slices cut into parts, single entries among them, add up to what they
   for_each_drawn(drawn, drawn_network, [&](const DrawnNetwork& one) {
     const PlanOptions options = options_for(one.built);
     const auto plan = pipeline.plan(one.built.network, one.built.facts, options);
-    REQUIRE_MESSAGE(plan, plan.error().message);
+    if (is_left_out(plan, one.built)) return;
     const Plan with_threads = cut_for_threads(*plan, one.built, options);
     const bool like = std::ranges::any_of(plan->schedule.tensors, [](const ScheduledTensor& tensor) { return tensor.like.has_value(); });
     const std::vector<Way> ways = {{1}, {2}, {4}, {1, true}, {3, true}};
@@ -126,7 +128,7 @@ TEST_CASE("slices cut into parts, single entries among them, add up to what they
     PlanOptions in_order = options;
     in_order.strict_fp = true;
     const auto ordered = strict.plan(one.built.network, one.built.facts, in_order);
-    REQUIRE_MESSAGE(ordered, ordered.error().message);
+    if (is_left_out(ordered, one.built)) return;
     const Plan whole = cut_for_threads(*ordered, one.built, in_order);
     CHECK(defect_of_runs(strict, whole, {{1}, {4}}, one.built, one.judge) == "");
     CHECK(parts_of(strict, whole, one.built, {4}) == 0);

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "frontend/resolve.h"
+#include "oracle/long_extents.h"
 #include "unit/sanitized.h"
 
 namespace network_round_trip_test {
@@ -35,10 +36,7 @@ struct NamedAssignment {
 class RandomNetwork {
  public:
   explicit RandomNetwork(unsigned seed) : random_(seed) {
-    constexpr std::uint64_t one = 1;
-    const std::uint64_t choices[] = {(one << 31) - 1, (one << 31) + 1, (one << 32) - 1, one << 32,
-                                     (one << 32) + 1, one << 40,       one << 62};
-    long_extent_ = choices[below(std::size(choices))];
+    long_extent_ = test::long_extents[below(test::long_extents.size())];
     for (std::size_t count = 1 + below(3); count > 0; --count)
       assignments_.push_back(make_assignment(assignments_.size()));
   }

@@ -3,25 +3,26 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 
+#include "oracle/long_extents.h"
 #include "runtime/widths.h"
 
 namespace weft::plan_test {
 
 namespace {
 
-constexpr std::uint64_t one = 1;
-constexpr std::uint64_t long_extents[] = {(one << 31) - 1, one << 31,       (one << 31) + 1, (one << 32) - 1,
-                                          one << 32,       (one << 32) + 1, one << 40,       one << 62};
+// Without 2^33 + 7, which is not drawn here.
+constexpr auto long_extents = std::span(test::long_extents).first<8>();
 
 }  // namespace
 
-std::uint64_t long_extent(std::mt19937& random) { return long_extents[random() % std::size(long_extents)]; }
+std::uint64_t long_extent(std::mt19937& random) { return long_extents[random() % long_extents.size()]; }
 
 Format sparse_where_long(Format format, const std::vector<std::uint64_t>& extents) {
   for (std::size_t level = 0; level < format.order(); ++level) {
     LevelKind& kind = format.levels[level].kind;
-    if (extents[format.mode_order[level]] < long_extents[0]) continue;
+    if (!test::is_long(extents[format.mode_order[level]])) continue;
     if (kind == LevelKind::dense) kind = LevelKind::compressed;
     if (kind == LevelKind::bitmap) kind = LevelKind::hashed;
   }

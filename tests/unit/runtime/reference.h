@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "oracle/long_extents.h"
 #include "runtime/indices.h"
 #include "runtime/widths.h"
 #include "unit/runtime/earlier.h"
@@ -185,11 +186,9 @@ inline Entries completed(const Entries& entries, const Format& format, const std
   return all;
 }
 
-constexpr std::uint64_t two_to(unsigned power) { return std::uint64_t{1} << power; }
-const inline std::vector<std::uint64_t> long_extents = {two_to(31) - 1, two_to(31), two_to(31) + 1, two_to(32) - 1, two_to(32),
-                                                        two_to(32) + 1, two_to(40), two_to(62)};
-
-inline bool is_long(std::uint64_t extent) { return extent >= long_extents.front(); }
+using test::is_long;
+using test::long_extents;
+using test::two_to;
 
 /// Whether a level of the format has a place for every coordinate of a long extent.
 inline bool is_dense_over_long(const Format& format, const std::vector<std::uint64_t>& extents) {
