@@ -176,7 +176,7 @@ Movement StatementModels::write_dense(std::uint32_t statement, IndexSet bound, I
   const bool own_lines = !adjacent || !target.adjacent(index, rest);
   const double row = elements * (adjacent ? target.scalar_bytes() : machine.line_bytes);
   const double bytes = own_lines ? std::max(row, machine.line_bytes) : row;
-  const double block = std::min(target.bytes(), combinations(inner) / elements * bytes);
+  const double block = std::min(target.bytes(), extent(index) * bytes);
   const std::size_t from = cache_level(target, inner, block, adjacent ? outside.dense_bytes : 0);
   if (!adjacent) return {bytes, 0, elements * machine.gather[from]};
   const double stream_ns = bytes / machine.stream[from];
@@ -208,7 +208,7 @@ Movement StatementModels::move_sparse(std::uint32_t statement, std::size_t facto
     const double bytes = access.scalar_bytes() + (contains(statements_[statement]->unasked, index) ? 0 : 4) + 4 * above;
     const bool innermost = (statements_[statement]->indices & ~(bound | one_index(index))) == 0;
     const bool picked = innermost && contains(statements_[statement]->few & access.dense_below() & ~access.contiguous(), index);
-    return {bytes, bytes / options_.machine.stream[from], walked_level * above + (picked ? picked_column / extent(index) : 0)};
+    return {bytes, bytes / options_.machine.stream[from], walked_level * above + (picked ? picked_column / std::max(1.0, extent(index)) : 0)};
   }
   const double share = share_below(statement, access, bound, index, inside, after);
   const double bytes = bytes_below(after) * share;

@@ -76,6 +76,10 @@ std::size_t compared(const Runs& drawn, const Schedules& schedules_of) {
   return schedules;
 }
 
+std::vector<Schedule> with_copies(const BuiltNetwork& built, const PlanOptions& options, std::uint64_t) {
+  return mark_array_schedules(Problem{built.network, built.facts, options});
+}
+
 bool sums_first(const Schedule& schedule) {
   for (std::size_t number = 0; number + 1 < schedule.statements.size(); ++number) {
     if (schedule.statements[number].factors.size() == 1 && !is_mark_array_copy(schedule, number)) return true;
@@ -87,11 +91,13 @@ bool sums_first(const Schedule& schedule) {
 
 TEST_CASE("copies for lookups change no result") {
   const Runs drawn = runs(is_sanitized() ? 30 : 250);
-  const std::size_t schedules = compared(drawn, [](const BuiltNetwork& built, const PlanOptions& options, std::uint64_t) {
-    return mark_array_schedules(Problem{built.network, built.facts, options});
-  });
+  const std::size_t schedules = compared(drawn, with_copies);
   MESSAGE(schedules << " schedules with copies");
   if (drawn.count >= 200) CHECK(schedules > drawn.count / 8);
+}
+
+TEST_CASE("schedules have a price where an index that a column is picked by has no coordinate") {
+  CHECK(compared({70008, 1}, with_copies) > 0);  // R = T0(i,j,l) * T1(k,j,l,i,j) * T2(i,j,k,l,j) …, none of l
 }
 
 TEST_CASE("operands that are summed first change no result") {
