@@ -66,9 +66,11 @@ std::shared_ptr<const SparseTarget> AlternativeModels::result_of(const Contracti
 
 namespace {
 
-// How an intermediate is stored that is no workspace, read or written.
-void append_storage(const ContractedTensor& tensor, bool written, std::vector<std::uint64_t>& content) {
+// An intermediate, read or written: its modes, as one operand may be summed over some of its own or be copied with all of them, and how
+// it is stored if it is no workspace.
+void append_intermediate(const ContractedTensor& tensor, const ScheduledAccess& access, bool written, std::vector<std::uint64_t>& content) {
   constexpr std::uint64_t storage = std::uint64_t{1} << 33;
+  content.push_back(index_set(access.indices));
   if (tensor.dense()) return;
   content.push_back(storage | static_cast<std::uint64_t>(written) << 32 | static_cast<std::uint64_t>(tensor.storage) << 16);
   for (std::size_t level = 0; level < tensor.layout.order(); ++level) {
@@ -88,7 +90,7 @@ PricedOrder AlternativeModels::order_of(Contractions contractions) {
   for (std::size_t number = 0; number < contractions.steps.size(); ++number) {
     const Contraction& step = contractions.steps[number];
     std::vector<std::uint64_t> content;
-    content.reserve(2 * step.factors.size() + 1);
+    content.reserve(3 * step.factors.size() + 1);
     std::uint64_t all = 0;
     std::uint64_t reads = 0;
     for (const ScheduledAccess& factor : step.factors) {
@@ -96,13 +98,13 @@ PricedOrder AlternativeModels::order_of(Contractions contractions) {
       const std::uint64_t from = read ? std::uint64_t{1} << factor.tensor : leaves[factor.tensor];
       content.push_back(from);
       content.push_back(read);
-      if (!read) append_storage(tensors[factor.tensor], false, content);
+      if (!read) append_intermediate(tensors[factor.tensor], factor, false, content);
       all |= from;
       // A copy filters as the levels of the operand do.
       if (read || copies[factor.tensor]) reads |= from;
     }
     const ContractedTensor& target = tensors[step.target.tensor];
-    if (target.role == TensorRole::intermediate) append_storage(target, true, content);
+    if (target.role == TensorRole::intermediate) append_intermediate(target, step.target, true, content);
     if (formats_.size() > 1 && target.role == TensorRole::result) {
       const auto format = std::ranges::find_if(formats_, [&](const ResultFormat& one) {
         return one.format == target.layout && one.storage == target.storage && one.block == target.block &&

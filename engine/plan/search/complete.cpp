@@ -124,9 +124,6 @@ void decide_keys(Schedule& schedule, const Network& network, const CostModel& mo
       append_modes(loops, tensor.modes, key & ~shared, order);
       const std::size_t last = order.size();
       append_modes(statement.loops, tensor.modes, modes & ~key & ~shared, order);
-      // A reader without a loop over a mode of its key, which check() refuses: the order is one of all modes still.
-      for (std::uint32_t mode = 0; mode < tensor.modes.size(); ++mode)
-        if (std::ranges::find(order, mode) == order.end()) order.push_back(mode);
       for (std::size_t level = 0; level < order.size(); ++level) {
         tensor.format.levels[level].kind = level >= first && level < last ? kind : LevelKind::dense;
       }

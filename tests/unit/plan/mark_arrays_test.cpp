@@ -3,10 +3,14 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <optional>
 
+#include "engine/plan/cost/alternative_models.h"
 #include "engine/plan/estimate/joins.h"
 #include "engine/plan/explain/explanation.h"
 #include "engine/plan/schedule/schedule_text.h"
+#include "engine/plan/space/partial_sums.h"
 #include "unit/plan/networks.h"
 #include "unit/replaced.h"
 
@@ -159,6 +163,27 @@ TEST_CASE("copies are of sparse operands that meet others, and stand before thei
   const Contractions alone = contractions_of(dense.network, *parse_tree("(M * B * D)", factor_names(dense.network)), {3},
                                        dense.operands, dense.options);
   for (std::size_t factor = 0; factor < 3; ++factor) CHECK(!with_mark_array(alone, 0, factor));
+}
+
+TEST_CASE("a copy of an operand and a sum over its own modes are steps of different numbers, and so are their readers") {
+  OwnedProblem given = problem("A:i:s:50 T:ijlk:ssss:1000 -> ijl", {{'i', 1000}, {'j', 1000}, {'l', 1000}, {'k', 100}});
+  given.options.result_formats["R"] = *parse_format("sss");
+  const Contractions plain =
+      contractions_of(given.network, *parse_tree("(A * T)", factor_names(given.network)), {2}, given.operands, given.options);
+  const std::optional<Contractions> copied = with_mark_array(plain, 0, 1);
+  REQUIRE(copied);
+  AlternativeModels models(given);
+  const PricedOrder copy = models.order_of(*copied);
+  std::size_t sums = 0;
+  for (const Contractions& variant : contraction_variants(plain, given, false)) {
+    if (variant.steps.size() != 2 || variant.tensors[variant.steps.front().target.tensor].storage != Storage::of_loops) continue;
+    const PricedOrder sum = models.order_of(variant);
+    if (sum.contents.front().second != copy.contents.front().second) continue;  // A has no modes of its own: it is T that is summed
+    ++sums;
+    CHECK(sum.contents.front().first != copy.contents.front().first);
+    CHECK(sum.contents.back().first != copy.contents.back().first);
+  }
+  CHECK(sums > 0);
 }
 
 TEST_CASE("names of copies are free") {
