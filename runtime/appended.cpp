@@ -1,6 +1,7 @@
 // What a kernel appends to: one chunk's arrays.
 #include "runtime/appended.h"
 
+#include <algorithm>
 #include <cstring>
 #include <limits>
 
@@ -11,6 +12,7 @@ namespace weft {
 namespace {
 
 constexpr std::uint64_t first_entries = 512;
+constexpr std::uint64_t most_first_bytes = 1 << 20;  // of their values: blocks of 2^27 elements are added one by one
 constexpr std::uint64_t unbounded = std::numeric_limits<std::uint64_t>::max();
 
 }  // namespace
@@ -47,12 +49,14 @@ Expected<AppendedOutput> AppendedChunk::open() {
   output.levels = levels_.data();
   output.owner = this;
   bool counted = true;  // parents are known before anything is appended
+  const std::uint64_t block = std::max<std::uint64_t>(shape_->block_bytes(), 1);
+  const std::uint64_t blocks = std::clamp<std::uint64_t>(most_first_bytes / block, 1, first_entries);
   for (std::size_t level = 0; level < levels_.size(); ++level) {
     if (is_dense(shape_->format.levels[level].kind)) continue;
     levels_[level].closed = 0;
     levels_[level].size = 0;
     const Place& place = arrays_[level].place;
-    const std::uint64_t entries = place.data != nullptr ? place.entries : first_entries;
+    const std::uint64_t entries = place.data != nullptr ? place.entries : level == shape_->last_compressed() ? blocks : first_entries;
     if (grow(output, level, counted ? parents(level) : first_entries, entries) != KernelStatus::done)
       return std::unexpected(*refused_);
     levels_[level].pos[0] = 0;

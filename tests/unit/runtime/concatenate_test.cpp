@@ -225,6 +225,15 @@ TEST_CASE("a result that the limit leaves no room for is named") {
   CHECK(stored(*tensor) == entries);
 }
 
+TEST_CASE("an entry with a large block of values below it takes no room for another 511") {
+  const AppendedShape shape{*parse_format("sd"), {4, std::uint64_t{1} << 18}, "result R"};
+  AppendedChunk chunk(shape, 0, Memory(std::uint64_t{10} << 20));
+  auto output = chunk.open();
+  REQUIRE(output);
+  CHECK(output->values_capacity >= 1);
+  CHECK(chunk.grow(*output, 0, 1, 4) == KernelStatus::done);  // all of its rows, 8 MiB
+}
+
 TEST_CASE("no chunk: a tensor without entries") {
   for (const char* kinds : {"ds", "sd", "dsd", "ss", "dds", "sds"}) {
     for (const std::uint64_t extent : {0, 3}) {
