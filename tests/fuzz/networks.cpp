@@ -158,14 +158,11 @@ void networks(Bytes bytes) {
   const auto plan = plan_in_reach(producing, made, *built, options, text);
   if (!plan) return;
 
-  if (!is_long) {  // the interpreter goes over every coordinate of a loop
-    const auto meant = interpreted(plan->schedule, *built);
-    require(meant.has_value(), [&] { return meant.error().message + "\n" + text; });
-    const Format& computed = result_of(plan->schedule).format;
-    require_none(structural_differences(stored(*meant, computed, result_extents(requested.random)),
-                                        expected_entries(requested, computed)),
-                 "interpreted: " + text + "\n" + print(plan->schedule, built->network));
-  }
+  const auto meant = interpreted(plan->schedule, *built);
+  require(meant.has_value(), [&] { return meant.error().message + "\n" + text; });
+  const Format& computed = result_of(plan->schedule).format;
+  require_none(structural_differences(stored(*meant, computed, result_extents(requested.random)), expected_entries(requested, computed)),
+               "interpreted: " + text + "\n" + print(plan->schedule, built->network));
   require_none(defect_of_runs(made, *plan, asked.ways, *built, is_structural(requested)), text);
 }
 
@@ -191,13 +188,10 @@ void assignments(Bytes bytes) {
   std::set<std::string> wanted = random.wanted;
   wanted.insert(random.assignments.back().name);
 
-  if (!is_long) {
-    const auto meant = interpreted_results(plan->schedule, *built);
-    require(meant.has_value(), [&] { return meant.error().message + "\n" + text; });
-    for (const auto& [name, values] : *meant)
-      require_none(differences(values, expected.at(name)),
-                   name + " interpreted: " + text + "\n" + print(plan->schedule, built->network));
-  }
+  const auto meant = interpreted_results(plan->schedule, *built);
+  require(meant.has_value(), [&] { return meant.error().message + "\n" + text; });
+  for (const auto& [name, values] : *meant)
+    require_none(differences(values, expected.at(name)), name + " interpreted: " + text + "\n" + print(plan->schedule, built->network));
   const auto kernel = made.compile(built->network, *plan, built->facts);
   require(kernel.has_value(), [&] { return kernel.error().message + "\n" + text; });
   for (const Way& way : asked.ways) {
