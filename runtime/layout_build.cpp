@@ -365,6 +365,8 @@ class LayoutBuild {
     Expected<void> run() {
       const PlacedLevel& placed = build_.placement_.levels()[levels_.slot];
       const bool fixed = placed.narrowed;
+      if (above_.count > 0 && levels_.between == saturated)  // groups have numbers: a place for each is in no memory
+        if (auto refused = build_.allocate(saturated, 1); !refused) return std::unexpected(refused.error());
       if (auto done = count_groups(fixed ? placed.extent : saturated); !done) return done;
       if (std::ranges::find(build_.extents_, std::uint64_t{0}) != build_.extents_.end())
         widest_ = 0;
@@ -461,11 +463,11 @@ class LayoutBuild {
       return {};
     }
 
-    /// Coordinates of the singletons as one number.
+    /// Coordinates of the singletons as one number; saturated where those of several levels are beyond 64 bits.
     std::uint64_t singletons(std::uint64_t entry) const {
       std::uint64_t number = 0;
       for (std::size_t l = levels_.first_singleton; l < build_.order(); ++l)
-        number = number * build_.levels_.extents[l] + columns_[l - 1][entry];
+        number = saturating_sum(saturating_product(number, build_.levels_.extents[l]), columns_[l - 1][entry]);
       return number;
     }
 
@@ -503,10 +505,13 @@ class LayoutBuild {
         for (std::size_t c = 0; c < above_columns_.size(); ++c) to_[c].put(next, above_columns_[c][parent]);
         to_[levels_.slot].put(next, slot);
         put(next, number, levels_.slot + 1, levels_.first_singleton);
-        put(next, is_pad ? unused : here, levels_.first_singleton, build_.order());
         pads -= is_pad;
-        unused = is_pad || here == unused ? unused + 1 : unused;
-        if (is_pad) continue;
+        if (is_pad) {
+          put(next, unused++, levels_.first_singleton, build_.order());
+          continue;
+        }
+        if (here == unused) ++unused;
+        for (std::size_t l = levels_.first_singleton; l < build_.order(); ++l) to_[l].put(next, columns_[l - 1][entry]);
         with_element(made_.scalar, [&]<class T>(T) { made_.values.as<T>()[next] = sorted_.values.as<const T>()[entry]; });
         ++entry;
       }
