@@ -41,8 +41,11 @@ std::optional<Chain> short_chain(const Nest& nest, const RunLengths& runs, const
   const auto in_chain = access.indices.begin() + static_cast<std::ptrdiff_t>(chain.first);
   const auto past_chain = access.indices.begin() + static_cast<std::ptrdiff_t>(chain.last) + 1;
   if (statement.loops.end() - loop < past_chain - in_chain || !std::equal(in_chain, past_chain, loop)) return std::nullopt;
+  // The levels above: a sum i+j is found where the last of its indices is bound, and the chain below it then too.
   const auto is_outside = [&](IndexId index) { return std::find(statement.loops.begin(), loop, index) != loop; };
-  return std::all_of(access.indices.begin(), in_chain, is_outside) ? std::optional(chain) : std::nullopt;
+  for (std::size_t level = 0; level < chain.first; ++level)
+    if (!std::ranges::all_of(nest.storages[access.storage].indices_at(access, level), is_outside)) return std::nullopt;
+  return chain;
 }
 
 /// Another access with a sparse level of its own at one of the loops.

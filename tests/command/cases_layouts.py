@@ -181,6 +181,15 @@ def case_results_do_not_depend_on_how_layouts_are_read(weft):
             require("1 nan" in sums or "1 -nan" in sums, f"0 times infinity is lost in {layout}: {sums}")
 
 
+def case_runs_below_a_sum_that_is_found_in_their_own_loop(weft):
+    """j is a level of T1 below i+j: bound with it, where k is in an outer loop, so that no walk begins at j."""
+    def result(layout):
+        weft("run", "R(k) = (T0(k,j) * T1(j,k,i)) * T2(i,j)", "T0=uniform(3x4)", "T1=sparse(4x3x4,nnz=28,seed=1)", "T2=sparse(4x4,nnz=10,seed=3)",
+             "--format", "T1:" + layout, "--format", "T2:ds", "--unfused", "--out", "R=R.tns", "--quiet", "--no-cache")
+        return [[round(float(word), 9) for word in line.split()] for line in weft.text("R.tns").splitlines() if line[0] != "#"]
+    require_equal(result("(i,j,k) -> (i+j:s, i:u, k:q)"), result("sss"), "summed by another order")
+
+
 def case_matrices_of_one_row_or_column_have_layouts(weft):
     for layout in ("dia", "dia(4)", "band(1,2)", "(i,j) -> (j-i:s, i:d)", "(i,j) -> (j-i:s, j:s)", "(i,j) -> (i+j:s, j:d)", "(i,j) -> (2*i+j:s, j:s)"):
         for shape in ("12x1", "1x12", "2x1", "1x1"):
