@@ -4,7 +4,7 @@ import os
 import stat
 import time
 
-from harness import Skip, require, require_equal, require_in
+from harness import PATIENCE, Skip, require, require_equal, require_in
 
 ARGUMENTS = ["A(i) = M(i,j) * v(j)", "M=sparse(50x60,nnz=200)", "v=ones(60)", "--json"]
 
@@ -211,7 +211,7 @@ def case_cache_dir_option_of_weft_cache(weft):
 def case_two_processes_at_once(weft):
     processes = [weft.start("run", *ARGUMENTS, env=own(weft)) for _ in range(4)]
     for process in processes:
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=60 * PATIENCE)
         require_equal(process.returncode, 0, f"exit status with {err!r}")
         require_in(b'"kernel"', out, "the report")
     require_equal(kernel(weft, env=own(weft)), "disk", "origin of the kernel afterwards")

@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 
-from harness import Skip, require, require_equal, require_in
+from harness import PATIENCE, Skip, require, require_equal, require_in
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")))
@@ -46,7 +46,7 @@ def cases_commands_run(_):
                 os.chmod(weft.path("zstdcat"), 0o755)
             for line in "".join(blocks(page, "sh")).splitlines():
                 done = subprocess.run(["bash", "-o", "pipefail", "-c", line], cwd=weft.directory, env=environment, stdin=subprocess.DEVNULL,
-                                      capture_output=True, text=True, timeout=100, check=False)
+                                      capture_output=True, text=True, timeout=100 * PATIENCE, check=False)
                 require(done.returncode == 0 and "error:" not in done.stderr, f"{line}: status {done.returncode}, {done.stderr[:300]!r}")
         yield page, one
 
@@ -74,7 +74,7 @@ def cases_snippets_compile(_):
                 for number, text in enumerate(blocks(page, language)):
                     file = weft.write(f"snippet{number}.{language}", text)
                     done = subprocess.run([compiler, *flags, "-fsyntax-only", *(f"-I{ROOT / top / 'include'}" for top in ("runtime", "engine", "frontend")),
-                                           weft.path(file)], capture_output=True, text=True, timeout=100, check=False)
+                                           weft.path(file)], capture_output=True, text=True, timeout=100 * PATIENCE, check=False)
                     require_equal((done.returncode, done.stderr), (0, ""), f"snippet {number + 1} in {language} of {page}")
                     checked += 1
             require(checked > 0, f"snippets in {language}")
@@ -152,7 +152,7 @@ def case_the_quickstart(weft):
     if os.path.realpath(weft.command) != os.path.realpath(ROOT / "build/bin/weft") or not (ROOT / "build/bin/weft-bench").exists():
         raise Skip("another build folder")
     environment, _ = weft.environment(None)
-    done = subprocess.run([ROOT / "samples/quickstart.sh"], env={**os.environ, **environment}, capture_output=True, text=True, timeout=600, check=False)
+    done = subprocess.run([ROOT / "samples/quickstart.sh"], env={**os.environ, **environment}, capture_output=True, text=True, timeout=600 * PATIENCE, check=False)
     require_equal((done.returncode, done.stderr), (0, ""), "the quickstart")
     require(re.search(r"^ +[0-9.]+ ms  as weft plans it", done.stdout, re.MULTILINE), f"what it computed: {done.stdout[-900:]!r}")
     following = [line.strip() for line in done.stdout.split("Next:")[1].splitlines() if "build/bin/weft " in line]
@@ -160,9 +160,9 @@ def case_the_quickstart(weft):
     weft("convert", "sparse(30x20x10,nnz=200,seed=1)", "own.tns")
     for line in following[3:]:
         own = line.replace("FILE", weft.path("own.tns")).replace("Jx", "20x").replace("Kx", "10x").replace("A.npy", weft.path("A.npy"))
-        again = subprocess.run(["bash", "-c", own], cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, timeout=100, check=False)
+        again = subprocess.run(["bash", "-c", own], cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, timeout=100 * PATIENCE, check=False)
         require_equal((again.returncode, again.stderr), (0, ""), own)
     require(weft.exists("A.npy"), "the MTTKRP of a user's own file")
     for line in following[:2]:
-        again = subprocess.run(["bash", "-c", line], cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, timeout=100, check=False)
+        again = subprocess.run(["bash", "-c", line], cwd=ROOT, env={**os.environ, **environment}, capture_output=True, text=True, timeout=100 * PATIENCE, check=False)
         require_equal((again.returncode, again.stderr), (0, ""), line)

@@ -8,7 +8,7 @@ import struct
 import subprocess
 import zipfile
 
-from harness import Failure, Skip, require, require_equal, require_in
+from harness import PATIENCE, Failure, Skip, require, require_equal, require_in
 from tensors import npy, read_mtx, read_npy, read_tns, zstandard
 
 TEXT = "1 2 3.5\n3 1 2\n"
@@ -250,7 +250,7 @@ def case_growing_extents_in_a_script(weft):
     weft.write("s.weft", 'T = "-"\nT\n')
     require_in("T: 3x4", weft("repl", "s.weft", given=b"1 1 2\n3 4 5\n").out, "a tensor of standard input")
     process = weft.start("repl", stdin=subprocess.PIPE)
-    _, err = process.communicate(b'T = "-"\n', timeout=60)
+    _, err = process.communicate(b'T = "-"\n', timeout=60 * PATIENCE)
     require_equal(process.returncode, 2, "exit status")
     require_in("the statements come from standard input", err.decode(), "the message")
 

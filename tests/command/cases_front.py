@@ -8,7 +8,7 @@ import select
 import subprocess
 import time
 
-from harness import Skip, require, require_equal, require_in
+from harness import PATIENCE, Skip, require, require_equal, require_in
 from tensors import npy, uniform
 
 MATRIX = "A=sparse(100x80,nnz=500,seed=1)"
@@ -61,7 +61,7 @@ def cases_examples_run(_):
             environment, _ = weft.environment(None)
             for line in lines:
                 done = subprocess.run(["sh", "-c", f'weft() {{ "{weft.command}" "$@"; }}; {line}'], cwd=weft.directory, env=environment,
-                                      stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100, check=False)
+                                      stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100 * PATIENCE, check=False)
                 require_equal((done.returncode, done.stderr), (0, ""), line)
         yield command or "weft", one
 
@@ -192,7 +192,7 @@ def terminal_output(weft, arguments, wanted, seconds=40):
     environment, _ = weft.environment(None)
     process = subprocess.Popen([weft.command, *arguments], cwd=weft.directory, env=environment, stdout=subprocess.DEVNULL, stderr=theirs)
     shown = b""
-    end = time.monotonic() + seconds
+    end = time.monotonic() + seconds * PATIENCE
     while wanted not in shown and time.monotonic() < end and (process.poll() is None or select.select([ours], [], [], 0)[0]):
         if select.select([ours], [], [], 0.1)[0]:
             shown += os.read(ours, 4096)

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 
-from harness import require, require_equal, require_in
+from harness import PATIENCE, require, require_equal, require_in
 
 SECONDS = 1.5  # a second, and a busy machine
 
@@ -15,7 +15,7 @@ def interrupted(weft, arguments, when, signals=1):
     """Starts the command, waits until `when` says that it is at work, interrupts it. (status, seconds, standard error)"""
     process = weft.start(*arguments)
     try:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 30 * PATIENCE
         while not when(process) and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.01)
         require(process.poll() is None, f"the command is still at work; it ended with {process.returncode}")
@@ -23,7 +23,7 @@ def interrupted(weft, arguments, when, signals=1):
         for _ in range(signals):
             process.send_signal(signal.SIGINT)
             time.sleep(0.02)
-        out, err = process.communicate(timeout=20)
+        out, err = process.communicate(timeout=20 * PATIENCE)
         return process.returncode, time.monotonic() - start, out.decode(), err.decode()
     except subprocess.TimeoutExpired:
         raise AssertionError("the command did not end within 20 s") from None
@@ -87,7 +87,7 @@ def case_while_reading_a_pipe(weft):
         except OSError:
             return process.poll() is not None
     process = weft.start("info", "x.tns")
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 10 * PATIENCE
     while not when(process) and time.monotonic() < deadline:
         time.sleep(0.01)
     if process.poll() is not None:
@@ -97,7 +97,7 @@ def case_while_reading_a_pipe(weft):
     else:
         start = time.monotonic()
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=20 * PATIENCE)
         require_interrupted((process.returncode, time.monotonic() - start, "", ""))
         require_in(b"interrupted", err, "the sentence of a handler that nothing else ran beside")
     for descriptor in held:
@@ -132,12 +132,12 @@ def ended_by(weft, number, arguments=WRITES, **options):
     weft.write("a.tns.gz", "old")
     process = weft.start(*arguments, **options)
     try:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 30 * PATIENCE
         while not writing(weft)(process) and process.poll() is None and time.monotonic() < deadline:
             time.sleep(0.002)
         require(process.poll() is None, f"the command is still at work; it ended with {process.returncode}")
         process.send_signal(number)
-        process.communicate(timeout=60)
+        process.communicate(timeout=60 * PATIENCE)
         return process.returncode
     finally:
         process.kill()
@@ -177,7 +177,7 @@ def case_largest_file(weft):
     def limited():
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
     process = weft.start("run", "A(i,j) = u(i) * v(j)", "u=ones(1000)", "v=ones(1000)", "--out", "A=a.tns", "--no-cache", preexec_fn=limited)
-    _, err = process.communicate(timeout=60)
+    _, err = process.communicate(timeout=60 * PATIENCE)
     require_equal(process.returncode, 5, "exit status")
     require_in(b"cannot write a.tns", err, "the message")
     require_equal(temporary_files(weft), [], "temporary files left over")
@@ -197,7 +197,7 @@ def case_terminate(weft):
         time.sleep(0.01)
     start = time.monotonic()
     process.terminate()
-    process.communicate(timeout=20)
+    process.communicate(timeout=20 * PATIENCE)
     require(time.monotonic() - start < SECONDS, "it ends within a second")
     require(process.returncode != 0, "it fails")
     require(not weft.exists("a.npy"), "no output")

@@ -9,7 +9,7 @@ import subprocess
 import termios
 import time
 
-from harness import Skip, require, require_equal, require_in
+from harness import PATIENCE, Skip, require, require_equal, require_in
 from tensors import npy
 
 TEXT = "1 1 2\n3 4 5\n"
@@ -155,7 +155,7 @@ def case_progress_fits_the_terminal(weft):
         process = subprocess.Popen([weft.command, "run", f"b = {long_name}(i,j) * B(i)", f"{long_name}=uniform(30000x9000,seed=1)", "B=nosuch.tns",
                                     "--threads", "1"], cwd=weft.directory, env=environment, stdout=subprocess.DEVNULL, stderr=theirs)
         shown = b""
-        end = time.monotonic() + 40
+        end = time.monotonic() + 40 * PATIENCE
         while b"nosuch.tns:" not in shown and time.monotonic() < end:
             shown += os.read(ours, 4096)
         process.wait()

@@ -5,7 +5,7 @@ import shlex
 import shutil
 import subprocess
 
-from harness import Skip, require, require_equal, require_in
+from harness import PATIENCE, Skip, require, require_equal, require_in
 
 PRODUCT = ["A(i,r) = T(i,j,k) * B(j,r) * C(k,r)", "T=sparse(20x10x5,nnz=300)", "B=uniform(10x7)", "C=uniform(5x7,seed=2)"]
 
@@ -84,7 +84,7 @@ def case_gdb_stops_in_a_kernel(weft):
     script = ["set breakpoint pending on", "set debuginfod enabled off", "break " + name, "run", "info symbol $pc"]
     environment, _ = weft.environment({})
     done = subprocess.run(["gdb", "-batch", "-nx", *(word for line in script for word in ("-ex", line)), "--args", weft.command, "run", *PRODUCT,
-                           "--threads", "1"], cwd=weft.directory, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60)
+                           "--threads", "1"], cwd=weft.directory, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60 * PATIENCE)
     if "ptrace" in done.stderr or "Could not trace" in done.stderr:
         raise Skip("tracing is not allowed here")
     require_in("Breakpoint 1, 0x", done.stdout, "what gdb says")

@@ -6,7 +6,7 @@ import subprocess
 import time
 
 from evaluation import dense_operand, require_close, require_result, result_of, sparse_operand
-from harness import Skip, require, require_equal, require_in
+from harness import PATIENCE, Skip, require, require_equal, require_in
 from tensors import Tensor, dense, evaluate, npy, read_npy, sparse, uniform
 
 EXPRESSION = "A(i,r) = T(i,j,k) * B(j,r) * C(k,r)"
@@ -147,7 +147,7 @@ def case_damaged_schedules_never_crash(weft):
     for number in range(len(lines)):
         weft.write("d.txt", "".join(lines[:number] + lines[number + 1:]))
         process = weft.start("plan", EXPRESSION, *OPERANDS, "--schedule", "d.txt")
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=60 * PATIENCE)
         require(process.returncode in (0, 2), f"exit status {process.returncode} without line {number + 1}: {err[:300]!r}")
 
 

@@ -8,7 +8,7 @@ import stat
 import subprocess
 
 from evaluation import dense_operand, sparse_operand
-from harness import Skip, require, require_equal, require_in
+from harness import PATIENCE, Skip, require, require_equal, require_in
 from tensors import Tensor, coordinates, dense, npy, read_mtx, read_npy, read_tns, sparse, tns, uniform, zstandard
 
 M = Tensor((3, 4), {(0, 0): 1.0, (0, 3): 2.0, (1, 1): -3.0, (2, 0): 0.1})
@@ -201,7 +201,7 @@ def redirected(weft, arguments, redirection, status, err=None):
     words = " ".join(shlex.quote(word) for word in (weft.command, *arguments))
     weft.history.append(f"{words} {redirection}")
     done = subprocess.run(["/bin/sh", "-c", f"{words} {redirection}"], cwd=weft.directory, env=environment, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60, check=False)
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=60 * PATIENCE, check=False)
     require_equal(done.returncode, status, f"exit status of {weft.history[-1]} ({done.stderr[-300:]!r})")
     if err is not None:
         require_equal(done.stderr.decode(), err, f"standard error of {weft.history[-1]}")

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 
-from harness import Skip, require, require_equal, require_in
+from harness import PATIENCE, Skip, require, require_equal, require_in
 from tensors import evaluate, npy, sparse, uniform
 
 EXPRESSION = "A(i,r) = T(i,j,k) * B(j,r) * C(k,r)"
@@ -220,12 +220,12 @@ def cases_progress_of_a_run(_):
             run = subprocess.Popen([weft.command, "run", "s(i,l) = (A(i,j) * A(j,k) * A(k,l))", "A=uniform(800x800)", "--threads", threads],
                                    cwd=weft.directory, env=environment, stdout=subprocess.PIPE, stderr=theirs)
             shown = b""
-            end = time.monotonic() + 40
+            end = time.monotonic() + 40 * PATIENCE
             while b"computing s " not in shown and time.monotonic() < end and run.poll() is None:
                 if select.select([ours], [], [], 0.1)[0]:
                     shown += os.read(ours, 4096)
             run.send_signal(signal.SIGINT)
-            out, _ = run.communicate(timeout=20)
+            out, _ = run.communicate(timeout=20 * PATIENCE)
             os.close(ours)
             os.close(theirs)
             require(re.search(rb"computing s +\d+ %", shown), f"how far the run is in {shown!r}")

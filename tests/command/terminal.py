@@ -10,7 +10,7 @@ import struct
 import termios
 import time
 
-from harness import Failure
+from harness import PATIENCE, Failure
 
 TAKEN_AWAY = re.compile(rb"[^\n]*\r\x1b\[K")  # a line of progress
 CONTROL = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()][0-9A-B]|\x1b[=>]|\x07")
@@ -47,7 +47,7 @@ class Terminal:
     def until(self, wanted, seconds=20):
         """What stands there up to the wanted text at the end; `shown` also has what was taken away."""
         shown = b""
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + seconds * PATIENCE
         while time.monotonic() < deadline:
             if not select.select([self.terminal], [], [], 0.1)[0]:
                 continue
