@@ -13,6 +13,8 @@
 #include "runtime/extents.h"
 #include "runtime/indices.h"
 #include "runtime/layouts.h"
+#include "runtime/level_traits.h"
+#include "runtime/sparse_levels.h"
 #include "runtime/succession.h"
 #include "runtime/tensor_facts.h"
 #include "runtime/widths.h"
@@ -377,6 +379,8 @@ Expected<Replaced> BoundNetwork::State::take_operands(const std::map<std::string
     // As many are the same ones, unless a layout has places outside of the tensor.
     const bool outside = tensor.format().layout || tensors[number].format().layout;
     const bool as_many = !outside && tensors[number].nnz() == tensor.nnz();
+    const bool lists = !tensor.format().layout && has_sparse_level(tensor.format()) && !is_dense(tensor.format().levels.back().kind);
+    from_values[number] = !as_given && !lists && has_sparse_level(tensors[number].format());
     other_entries[number] = !as_given && planned && *planned != tensor.format() && !as_many;
     replaced.patterns[number] = read.pattern != laid[number].pattern || read.pattern == 0;
     replaced.values[number] = !same || replaced.patterns[number] || read.values != laid[number].values ||
@@ -419,6 +423,8 @@ Expected<bool> BoundNetwork::rebind_levels(const std::map<std::string, Tensor>& 
   const auto start = Clock::now();
   auto taken = state.take_operands(operands, host);
   if (!taken) return std::unexpected(taken.error());
+  // What the general kernel was made for may be far from what the one that was asked for is.
+  if (state.general && std::ranges::find(state.other_entries, true) != state.other_entries.end()) return false;
   Replaced& replaced = *taken;
   const std::vector<ScheduledTensor>& scheduled = state.kernel->plan.schedule.tensors;
   for (std::uint32_t number = 0; replaced.any_pattern && number < scheduled.size(); ++number) {
@@ -460,6 +466,11 @@ Expected<bool> BoundNetwork::rebind_levels(const std::map<std::string, Tensor>& 
   return true;
 }
 
+Expected<BoundNetwork> CompiledNetwork::in_its_place(Expected<BoundNetwork> bound) {
+  if (bound) bound->state_->general = true;
+  return bound;
+}
+
 Expected<BoundNetwork> CompiledNetwork::bind_levels(const std::map<std::string, Tensor>& operands, const Resources& resources,
                                                     bool deterministic, const HostMemory& host) const {
   const auto other = other_extents(state_->given, operands);
@@ -470,7 +481,7 @@ Expected<BoundNetwork> CompiledNetwork::bind_levels(const std::map<std::string, 
     if (!network) return std::unexpected(network.error());
     const auto general = state_->generalise(*network, operands, other->why);
     if (!general) return std::unexpected(general.error());
-    return general->bind(operands, resources, deterministic, host);
+    return in_its_place(general->bind(operands, resources, deterministic, host));
   }
   auto state = std::make_unique<BoundNetwork::State>();
   state->kernel = state_;
@@ -485,6 +496,7 @@ Expected<BoundNetwork> CompiledNetwork::bind_levels(const std::map<std::string, 
   state->laid.resize(schedule.tensors.size());
   state->places.resize(schedule.tensors.size());
   state->other_entries.resize(schedule.tensors.size());
+  state->from_values.resize(schedule.tensors.size());
   state->asked.resize(schedule.tensors.size());
   state->scaled.resize(schedule.tensors.size());
   auto replaced = state->take_operands(operands, host);
@@ -506,7 +518,7 @@ Expected<BoundNetwork> CompiledNetwork::bind_levels(const std::map<std::string, 
   if (broken) {
     const auto general = state_->generalise(state_->given, operands, *broken);
     if (!general) return std::unexpected(general.error());
-    return general->bind(operands, resources, deterministic, host);
+    return in_its_place(general->bind(operands, resources, deterministic, host));
   }
   if (!host.changing.empty() && !host.lent) {
     state->operands = operands;

@@ -123,6 +123,8 @@ class CompiledNetwork {
   /// Binds the tensors of `network()` itself.
   Expected<BoundNetwork> bind_given(const std::map<std::string, Tensor>& operands, const Resources& resources, bool deterministic,
                                     const HostMemory& host) const;
+  /// To a general kernel, which others take the place of where it was made for operands with other entries.
+  static Expected<BoundNetwork> in_its_place(Expected<BoundNetwork> bound);
   Expected<BoundNetwork> bind_levels(const std::map<std::string, Tensor>& operands, const Resources& resources, bool deterministic,
                                      const HostMemory& host) const;
   const State& state() const { return *state_; }

@@ -139,9 +139,12 @@ struct alignas(spread_bytes) BoundNetwork::State {
   /// Likewise: operands in another format than was planned for, of which the kernel reads a copy with more entries (an absent one is a
   /// stored zero in dense levels) or with fewer.
   std::vector<bool> other_entries;
+  /// Likewise: operands with dense levels of which the kernel reads a copy without zeros, so that values decide which coordinates it has.
+  std::vector<bool> from_values;
   /// By position, without values: operands as they were given that lend results their positions, where the kernel reads a copy with the
   /// same entries in the same order.
   std::map<std::uint32_t, Tensor> lenders;
+  bool general = false;  ///< bound to a kernel that took the place of the one that was asked for
   LayoutCounters layouts;
   std::vector<BoundNest> nests;
   std::vector<Buffer> scratch;  ///< one per worker

@@ -10,6 +10,7 @@
 #include "runtime/elapsed.h"
 #include "runtime/extents.h"
 #include "runtime/gaps.h"
+#include "runtime/indices.h"
 #include "runtime/level_traits.h"
 #include "runtime/tensor_facts.h"
 
@@ -359,6 +360,34 @@ Expected<std::optional<Tensor>> BoundNetwork::State::placed(AppendedTarget& targ
   return made(std::move(arrays_there));
 }
 
+namespace {
+
+bool same_numbers(const Buffer& one, unsigned bits, const Buffer& other, unsigned other_bits) {
+  if (one.data() == other.data()) return true;
+  const Indices left(one, bits);
+  const Indices right(other, other_bits);
+  if (left.size() != right.size()) return false;
+  for (std::uint64_t number = 0; number < left.size(); ++number)
+    if (left[number] != right[number]) return false;
+  return true;
+}
+
+/// Whether two tensors of a format have their entries at the same coordinates.
+bool same_coordinates(const Tensor& one, const Tensor& other) {
+  for (std::size_t level = 0; level < one.order(); ++level) {
+    const Level& kind = one.format().levels[level];
+    const Level& other_kind = other.format().levels[level];
+    const LevelArrays& arrays = one.levels()[level];
+    const LevelArrays& other_arrays = other.levels()[level];
+    if (has_pos(kind.kind) && !same_numbers(arrays.pos, kind.pos_bits, other_arrays.pos, other_kind.pos_bits)) return false;
+    if (has_coordinates(kind.kind) && !same_numbers(arrays.crd, kind.crd_bits, other_arrays.crd, other_kind.crd_bits)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+// Where values decide which coordinates there are, what was computed in place may stand at others than the memory says.
 Expected<void> BoundNetwork::State::write_out(const ScheduledTensor& result, const HostOutput& output, const Tensor& computed) const {
   const auto& [memory, scaling] = output;
   if (memory.format().all_dense()) {
@@ -369,15 +398,22 @@ Expected<void> BoundNetwork::State::write_out(const ScheduledTensor& result, con
     return write_dense(computed, memory, resources, result.name, scaling);
   }
   const bool there = computed.values().data() == memory.values().data() && computed.values().size_bytes() == memory.values().size_bytes();
-  if (there) return {};
+  const bool known = std::ranges::find(from_values, true) == from_values.end();
+  if (there && known) return {};
   Expected<Tensor> stored = computed;
   // At the positions of an operand, but of the copy that the kernel read.
   if (computed.format().text() != memory.format().text()) stored = convert(computed, memory.format(), resources, result.name);
   if (!stored) return std::unexpected(stored.error());
-  if (stored_elements(*stored) != stored_elements(memory))
+  const bool as_many = stored_elements(*stored) == stored_elements(memory);
+  if (!as_many || !same_coordinates(*stored, memory)) {
+    const std::string what = as_many ? "its values at other coordinates than the memory for it"
+                                     : fmt::format("{} values, the memory for it {}", stored_elements(*stored), stored_elements(memory));
+    const char* const why = known ? "coordinates of an operand have changed without a word"
+                                  : "coordinates of an operand have changed, or which values of it a sparse copy leaves out as zeros";
     return fail(ErrorKind::input, ErrorCode::pattern_changed, result.name,
-                fmt::format("the result {} stores {} values, the memory for it {}: coordinates of an operand have changed without a word",
-                            result.name, stored_elements(*stored), stored_elements(memory)));
+                fmt::format("the result {} stores {}: {}", result.name, what, why));
+  }
+  if (there) return {};
   return write_dense(as_row(*stored), as_row(memory), resources, result.name, scaling);
 }
 

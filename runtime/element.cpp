@@ -122,10 +122,8 @@ Expected<Element> found_in_layout(const Tensor& tensor, std::span<const std::uin
 Expected<Element> at(const Tensor& tensor, std::span<const std::uint64_t> coordinates) {
   return guarded({"looking up an element"}, [&]() -> Expected<Element> {
     if (auto right = check_place(tensor, coordinates); !right) return std::unexpected(right.error());
-    const PatternFacts* const facts = TensorParts::pattern_facts(tensor);
-    if (facts != nullptr && !facts->valid.load()) {
+    if (TensorParts::pattern_facts(tensor) != nullptr && !is_verified(tensor))
       if (auto valid = verify_once(tensor, {}, "the tensor"); !valid) return std::unexpected(valid.error());
-    }
     return tensor.format().layout ? found_in_layout(tensor, coordinates) : found_at(tensor, coordinates);
   });
 }

@@ -374,9 +374,8 @@ Expected<Tensor> same_pattern(const Tensor& tensor, const std::vector<HostLevel>
 }
 
 Tensor trusted(Tensor tensor) {
-  const PatternFacts* const facts = TensorParts::pattern_facts(tensor);
-  if (facts != nullptr && facts->valid.load(std::memory_order_acquire)) return tensor;
-  return Tensor(tensor.arrays(), Validity::known);
+  const bool has_pattern = TensorParts::pattern_facts(tensor) != nullptr;
+  return !has_pattern || is_verified(tensor) ? tensor : TensorParts::vouched(tensor);
 }
 
 }  // namespace weft

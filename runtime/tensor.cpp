@@ -68,7 +68,7 @@ Tensor TensorParts::pattern_alone(const Tensor& tensor) {
   if (!tensor.pattern_) return alone;
   alone.pattern_ = std::make_shared<PatternWithFacts>(
       StoredPattern{tensor.format(), tensor.extents(), tensor.levels(), nullptr, {}, tensor.level_extents(), tensor.padded()},
-      tensor.pattern_->facts->valid.load());
+      is_verified(tensor));
   return alone;
 }
 
@@ -129,6 +129,15 @@ Tensor TensorParts::as_stored(const Tensor& tensor) {
   auto pattern = std::make_shared<StoredPattern>(*tensor.pattern_);
   if (!pattern->facts_owner) pattern->facts_owner = tensor.pattern_;
   pattern->padded = false;
+  other.pattern_ = std::move(pattern);
+  return other;
+}
+
+Tensor TensorParts::vouched(const Tensor& tensor) {
+  Tensor other = tensor;
+  auto pattern = std::make_shared<StoredPattern>(*tensor.pattern_);
+  if (!pattern->facts_owner) pattern->facts_owner = tensor.pattern_;
+  pattern->vouched = true;
   other.pattern_ = std::move(pattern);
   return other;
 }

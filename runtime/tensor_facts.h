@@ -204,6 +204,9 @@ struct TensorParts {
   static Tensor with_values_of(const Tensor& pattern, const Tensor& values);
   /// The same pattern, and what is known of it, in other arrays, whose widths `format` says.
   static Tensor with_levels(const Tensor& tensor, Format format, std::vector<LevelArrays> levels, Buffer values);
+  /// The same tensor, whose arrays the host vouches for.
+  static Tensor vouched(const Tensor& tensor);
+  static bool is_vouched(const Tensor& tensor) { return tensor.pattern_ && tensor.pattern_->vouched; }
   /// The same tensor, whose places all are entries, those too that building it added (Tensor::padded): as kernels read it.
   static Tensor as_stored(const Tensor& tensor);
   /// The same arrays, kept alive by `owner`.
@@ -216,7 +219,7 @@ Statistics of_values(Statistics figures, const Statistics& counted);
 /// Whether its arrays have been verified, or need not be.
 inline bool is_verified(const Tensor& tensor) {
   const PatternFacts* const facts = TensorParts::pattern_facts(tensor);
-  return facts != nullptr && facts->valid.load(std::memory_order_acquire);
+  return facts != nullptr && (facts->valid.load(std::memory_order_acquire) || TensorParts::is_vouched(tensor));
 }
 
 /// Whether no value of the tensor is NaN or Inf, of which nothing else is counted; remembered with the values.

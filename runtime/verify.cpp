@@ -430,7 +430,7 @@ Expected<void> verify(const Tensor& tensor, const Resources& resources, std::str
 Expected<void> verify_once(const Tensor& tensor, const Resources& resources, std::string_view name) {
   PatternFacts* const facts = TensorParts::pattern_facts(tensor);
   if (facts == nullptr) return verify(tensor, resources, name);
-  if (facts->valid.load(std::memory_order_acquire)) return {};
+  if (is_verified(tensor)) return {};
   const auto lock = locked_unless(facts->verifying, [&] { return resources.cancellation.cancelled(); });
   if (!lock.owns_lock())
     return guarded({"verifying ", name}, [&]() -> Expected<void> {

@@ -76,8 +76,8 @@ Expected<Tensor> same_pattern(const Tensor& tensor, HostValues values);
 /// 32 bits are too few. Of dense, compressed and singleton levels.
 Expected<Tensor> same_pattern(const Tensor& tensor, const std::vector<HostLevel>& levels, HostValues values);
 
-/// The tensor with arrays that the host vouches for: nothing verifies them, and a defect in them is undefined
-/// behaviour.
+/// The tensor with arrays that the host vouches for: nothing verifies them through this handle and its copies, and a
+/// defect in them is undefined behaviour. What is known of the tensor is shared with it.
 Tensor trusted(Tensor tensor);
 
 }  // namespace weft

@@ -60,6 +60,7 @@ struct StoredPattern {
   std::shared_ptr<const void> facts_owner;  ///< none: this
   std::vector<std::uint64_t> level_extents = {};
   bool padded = false;
+  bool vouched = false;  ///< by the host, for this handle and its copies: as if verified
 };
 struct StoredValues {
   Buffer buffer;

@@ -254,4 +254,29 @@ TEST_CASE("one verification serves all copies, bindings and kernels, and a trust
   }
 }
 
+TEST_CASE("a change of values is seen by all handles of a tensor, trusted ones too") {
+  const Engine engine = *Engine::create();
+  const Values x = {1, 10, 100, 1000};
+  CompileOptions options;
+  options.calls = 1000;
+  options.formats["M"] = *parse_format("ds:1,0");  // a kernel that reads a copy
+  for (const bool by_handle : {false, true}) {
+    CAPTURE(by_handle);
+    Int columns = {0, 3, 1, 2};
+    std::vector<double> values = {1, 2, 3, 4};
+    const Tensor lent = *borrow_csr(3, 4, pos, columns, values);
+    const Tensors operands = {{"M", *borrow_csr(3, 4, pos, columns, values)}, {"x", *borrow_dense({4}, x)}};
+    const auto kernel = engine.compile("y(i) = M(i,j) * x(j)", operands, options);
+    REQUIRE(kernel);
+    Bindings bindings;
+    bindings.set("M", by_handle ? trusted(lent) : lent, {.trusted = !by_handle});
+    bindings.set("x", operands.at("x"));
+    const auto first = [&] { return kernel->run(bindings)->at("y").values().as<const double>()[0]; };
+    const double before = first();
+    for (double& value : values) value *= 2;
+    lent.values_changed();
+    CHECK(first() == 2 * before);
+  }
+}
+
 }  // namespace borrowed_test

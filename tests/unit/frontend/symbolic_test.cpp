@@ -170,6 +170,61 @@ TEST_CASE("symbolic: coordinates that change without a word are found before any
   }
 }
 
+// The kernel reads a copy without zeros of a dense operand: other values are other coordinates.
+TEST_CASE("symbolic: values that decide which coordinates there are may not change which") {
+  const std::vector<double> ones = {1, 1, 1};
+  const Tensor sparse = operand("sparse(3,nnz=2,seed=1)", "s");
+  for (const bool like : {false, true}) {
+    CAPTURE(like);
+    std::vector<double> dense = {1, 0, 2};
+    const Tensors operands = {{"M", *borrow_dense({3}, dense)}, {"N", *borrow_dense({3}, ones)}};
+    CompileOptions options;
+    if (like) options.patterns["W"] = "M";
+    else options.formats["W"] = *parse_format("s");
+    const Kernel kernel = compiled(engine_with(), "W(i) = M(i) * N(i)", {{"M", sparse}, {"N", operands.at("N")}}, options);
+    Bindings bindings = bound(operands);
+    const Tensor pattern = kernel.symbolic(bindings)->at("W");
+    std::vector<double> values(pattern.nnz());
+    bindings.output("W", *same_pattern(pattern, values));
+    const auto run_with = [&](const std::vector<double>& other) {
+      std::ranges::copy(other, dense.begin());
+      operands.at("M").values_changed();
+      return kernel.run(bindings);
+    };
+    REQUIRE(run_with({5, 0, 7}));
+    CHECK(values == std::vector<double>{5, 7});
+    for (const std::vector<double>& other : {std::vector<double>{0, 3, 2}, std::vector<double>{1, 3, 2}}) {
+      const auto refused = run_with(other);
+      REQUIRE_FALSE(refused);
+      CHECK(refused.error().code == ErrorCode::pattern_changed);
+      CHECK(refused.error().operand == "W");
+    }
+    REQUIRE(run_with({4, 0, 1}));
+    CHECK(values == std::vector<double>{4, 1});
+  }
+}
+
+TEST_CASE("symbolic: which tensors were bound before decides nothing about the coordinates of a result") {
+  const std::vector<double> all(25, 1);
+  const Tensor small = operand("sparse(3x3,nnz=3,seed=1)", "ss");
+  const Tensor sparse = operand("sparse(5x5,nnz=5,seed=2)", "ss");
+  const Tensor dense = *borrow_dense({5, 5}, all);
+  CompileOptions options;
+  options.formats["C"] = *parse_format("ss");
+  const Kernel kernel = compiled(engine_with(), "C(i,j) = A(i,k) * B(k,j)", {{"A", small}, {"B", small}}, options);
+  const auto stored = [&](Bindings& bindings, const Tensor& second) {
+    bindings.set("A", sparse);
+    bindings.set("B", second);
+    return entries(results_of(kernel, bindings).at("C")).first;
+  };
+  for (const auto& [before, after] : {std::pair(dense, sparse), std::pair(sparse, dense)}) {
+    Bindings bindings;
+    stored(bindings, before);
+    Bindings alone;
+    CHECK(stored(bindings, after) == stored(alone, after));
+  }
+}
+
 TEST_CASE("symbolic: pattern and values in arrays of the host") {
   const Tensors operands = {{"A", operand("sparse(9x8,nnz=20,seed=1)", "ds")}, {"B", operand("sparse(8x7,nnz=20,seed=2)", "ds")}};
   CompileOptions options;
