@@ -36,7 +36,7 @@ void append_figures(std::string& text, const Statistics& statistics) {
 // The bindings name every member: a new one does not compile before it is decided here whether plans depend on it.
 void append_operand(std::string& text, const OperandFacts& operand, const Network& network, bool limited) {
   const auto& [tensor, format, statistics, bytes, pinned, counted, computed, certain, share, copied, looks, changes, laid_out, adjacent,
-              place_bits, stored] =
+              place_bits, lent, stored] =
       operand;
   static_cast<void>(stored);
   static_cast<void>(changes);  // what plans know of it is the share
@@ -50,7 +50,9 @@ void append_operand(std::string& text, const OperandFacts& operand, const Networ
   if (adjacent != Adjacency::none) text += " adjacent";
   append_figures(text, statistics);
   text += '\n';
-  if (!limited || !counted) return;
+  if (!limited) return;
+  if (lent != 0) text += fmt::format("lent {} bytes {}\n", network.tensors[tensor].name, lent);
+  if (!counted) return;
   text += fmt::format("counted {} bytes {}", network.tensors[tensor].name, counted->bytes);
   append_figures(text, counted->statistics);
   text += '\n';

@@ -59,11 +59,14 @@ struct OperandFacts {
   /// What the format does not say: whether fibers have no gaps (runtime/adjacency.h), and where the values of a layout's levels stand.
   Adjacency adjacent = Adjacency::none;
   std::uint8_t place_bits = 0;
+  /// Of its bytes those in memory that a host has lent: a limit is over what weft allocates.
+  std::uint64_t lent = 0;
   /// The tensor itself, if it is there: the caller's, who keeps it. Joins are sampled where those of all operands are.
   const Tensor* stored = nullptr;
 
   const Statistics& exact() const { return counted ? counted->statistics : statistics; }
   std::uint64_t exact_bytes() const { return counted ? counted->bytes : bytes; }
+  std::uint64_t allocated_bytes() const { return exact_bytes() - std::min(lent, exact_bytes()); }
 };
 
 using NamedFacts = std::map<std::string, OperandFacts>;

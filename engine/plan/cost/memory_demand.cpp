@@ -193,7 +193,7 @@ class Demands {
   void operands() {
     for (const OperandFacts& operand : problem_.operands) {
       const std::string& name = problem_.network.tensors[operand.tensor].name;
-      announced_ += demand("operand " + name, static_cast<double>(operand.exact_bytes()));
+      announced_ += demand("operand " + name, static_cast<double>(operand.allocated_bytes()));
     }
   }
 
@@ -272,7 +272,7 @@ std::uint64_t usable_memory(const PlanOptions& options) {
 double memory_beside(const Problem& problem, bool dense_result) {
   const auto& [network, operands, options] = problem;
   double left = static_cast<double>(usable_memory(options));
-  for (const OperandFacts& operand : operands) left -= static_cast<double>(operand.exact_bytes());
+  for (const OperandFacts& operand : operands) left -= static_cast<double>(operand.allocated_bytes());
   const TensorDeclaration& result = network.tensors[network.assignments.front().result.tensor];
   return dense_result ? left - result_bytes(result, result.scalar) : left;
 }

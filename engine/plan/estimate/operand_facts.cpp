@@ -47,8 +47,16 @@ double stored_bytes(const Format& format, const Statistics& statistics) {
   return arrays.bytes + arrays.positions * scalar_bytes(format.scalar);
 }
 
+static std::uint64_t lent_bytes(const Tensor& tensor) {
+  const auto lent = [](const Buffer& buffer) { return buffer.borrowed() ? buffer.size_bytes() : 0; };
+  std::uint64_t bytes = lent(tensor.values());
+  for (const LevelArrays& level : tensor.levels()) bytes += lent(level.pos) + lent(level.crd);
+  return bytes;
+}
+
 OperandFacts operand_facts(const Tensor& tensor, const Resources& resources) {
   OperandFacts facts{.format = tensor.format(), .statistics = statistics(tensor, resources), .bytes = tensor.bytes()};
+  facts.lent = lent_bytes(tensor);
   facts.stored = &tensor;
   facts.adjacent = adjacency(tensor);
   if (const PatternFacts* const pattern = TensorParts::pattern_facts(tensor)) {

@@ -62,7 +62,7 @@ std::set<TensorId> shared_operands(const Problem& problem) {
 Encoding::Encoding(Solver& solver, const Problem& problem, std::uint64_t memory_limit)
     : solver_(solver), problem_(problem), memory_limit_(memory_limit), left_(static_cast<double>(memory_limit)),
       shared_(shared_operands(problem)) {
-  for (const OperandFacts& operand : problem.operands) left_ -= static_cast<double>(operand.exact_bytes());
+  for (const OperandFacts& operand : problem.operands) left_ -= static_cast<double>(operand.allocated_bytes());
   const std::vector<Assignment>& assignments = problem.network.assignments;
   const auto result = [&](std::size_t number) { return assignments[number].result.tensor; };
   for (std::size_t number = 0; number < assignments.size(); ++number) {

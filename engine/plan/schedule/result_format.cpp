@@ -38,7 +38,10 @@ std::optional<ResultFormat> like_format(const Problem& problem) {
   if (!operand) return std::nullopt;
   auto format = pattern_format(network, *operand, facts_of(operands, *operand).format);
   if (!format) return std::nullopt;
-  if (format->all_dense()) return ResultFormat{*format};
+  if (format->all_dense()) {
+    for (Level& level : format->levels) level.strided = false;  // rows of the operand may lie apart in the host's memory, its own do not
+    return ResultFormat{*format};
+  }
   return ResultFormat{*format, {}, operand};
 }
 

@@ -254,6 +254,46 @@ TEST_CASE("one verification serves all copies, bindings and kernels, and a trust
   }
 }
 
+TEST_CASE("memory of the host counts against no limit") {
+  EngineOptions options;
+  options.resources.memory = Memory(64 << 10);
+  const Engine engine = *Engine::create(options);
+  const std::size_t extent = 20'000;
+  const std::vector<double> x(extent, 1);
+  std::vector<double> y(extent), diagonal(extent, 3);
+  Int ends(extent + 1), columns(extent);
+  for (std::size_t n = 0; n < extent; ++n) columns[n] = ends[n] = static_cast<int>(n);
+  ends.back() = static_cast<int>(extent);
+  const Tensors lent = {{"M", *borrow_csr(extent, extent, ends, columns, diagonal)}, {"x", *borrow_dense({extent}, x)}};
+  const auto kernel = engine.compile("s = M(i,j) * x(j)", lent);
+  REQUIRE_MESSAGE(kernel, (kernel ? "" : kernel.error().message));
+  Bindings bindings;
+  for (const auto& [name, tensor] : lent) bindings.set(name, tensor);
+  const auto sum = kernel->run(bindings);
+  REQUIRE_MESSAGE(sum, (sum ? "" : sum.error().message));
+  CHECK(sum->at("s").values().as<const double>()[0] == 3.0 * static_cast<double>(extent));
+  // A result of its own takes more than there is.
+  const auto refused = engine.compile("y(i) = M(i,j) * x(j)", lent);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().kind == ErrorKind::resource);
+}
+
+TEST_CASE("a result like a dense operand whose rows lie apart is stored in rows of its own") {
+  const Engine engine = *Engine::create();
+  const Values apart = {1, 2, 3, -1, 4, 5, 6, -1, 7, 8, 9, -1};
+  const Tensors operands = {{"M", *borrow_dense({3, 3}, apart, {4, 1})}};
+  CompileOptions options;
+  options.patterns["S"] = "M";
+  const auto kernel = engine.compile("S(i,j) = 2 * M(i,j)", operands, options);
+  REQUIRE_MESSAGE(kernel, (kernel ? "" : kernel.error().message));
+  Bindings bindings;
+  bindings.set("M", operands.at("M"));
+  const auto results = kernel->run(bindings);
+  REQUIRE_MESSAGE(results, (results ? "" : results.error().message));
+  const auto values = results->at("S").values().as<const double>();
+  CHECK(std::vector<double>(values.begin(), values.end()) == std::vector<double>{2, 4, 6, 8, 10, 12, 14, 16, 18});
+}
+
 TEST_CASE("a change of values is seen by all handles of a tensor, trusted ones too") {
   const Engine engine = *Engine::create();
   const Values x = {1, 10, 100, 1000};
