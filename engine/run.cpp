@@ -117,12 +117,13 @@ std::int32_t call(const LoadedCode& code, const BoundNest& nest, std::size_t chu
   const std::vector<std::uint64_t>& frame = nest.frames[number];
   // By the thread that adds to them.
   if (number < nest.parts.size() && nest.parts[number]) {
-    for (const CarriedRow& row : nest.parts[number]->rows) std::memset(Buffer(row.sums).data(), 0, row.sums.size_bytes());
+    for (const CarriedRow& row : nest.parts[number]->rows)
+      if (row.sums.size_bytes() > 0) std::memset(Buffer(row.sums).data(), 0, row.sums.size_bytes());
   }
   if (nest.private_copies && number > 0) {
     for (const PrivateCopies& copies : nest.copies) {
       Buffer copy = copies.buffers[number - 1];
-      std::memset(copy.data(), 0, copy.size_bytes());
+      if (copy.size_bytes() > 0) std::memset(copy.data(), 0, copy.size_bytes());  // an index without coordinates
     }
   }
   return code.function()(frame.data(), nest.chunks[chunk].begin, nest.chunks[chunk].end, &worker);

@@ -179,7 +179,7 @@ double Statistics::State::count_one(ModeSet levels, const Threads& threads) cons
     return product;
   };
   for (std::size_t l = 0; l <= core(); ++l) {
-    const ModeSet prefix = (ModeSet{1} << l) - 1;
+    const auto prefix = static_cast<ModeSet>((std::uint64_t{1} << l) - 1);
     const double exact = *exact_prefix(prefix, threads);
     // d(S) <= d(P) * extents(S - P), d(P) <= d(S) * extents(P - S)
     most = std::min(most, exact * extents_of(levels & ~prefix));

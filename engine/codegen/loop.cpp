@@ -66,8 +66,8 @@ void Generator::filtered_loop(const loop::For& each, std::span<const loop::Step>
   const Depths depths = scope.depths();
   std::vector<Hold> held;
   std::deque<LongSum> sums;  // of those
-  const bool from_zero = may_skip(program_, each, depths) && !options_.strict_fp;
-  for (const Hold& each_hold : options_.symbolic ? std::vector<Hold>{} : holds(program_, each, depths))
+  const bool from_zero = may_skip(program_, each, own, depths) && !options_.strict_fp;
+  for (const Hold& each_hold : options_.symbolic ? std::vector<Hold>{} : holds(program_, each, own, depths))
     if (scope.held[program_.accesses[each_hold.access].storage].empty()) {
       hold(each_hold, from_zero, scope);
       held.push_back(each_hold);

@@ -159,7 +159,7 @@ bool locates(const Program& program, const Block& block, loop::StorageId workspa
 
 bool block_may_skip(const Program& program, const Block& block, const Depths& depths);
 
-bool steps_may_skip(const Program& program, const std::vector<Step>& steps, Depths& depths) {
+bool steps_may_skip(const Program& program, std::span<const Step> steps, Depths& depths) {
   bool skips = false;
   std::uint32_t sparse_drivers = 0;
   for (const Step& step : steps) {
@@ -173,7 +173,7 @@ bool steps_may_skip(const Program& program, const std::vector<Step>& steps, Dept
 
 bool block_may_skip(const Program& program, const Block& block, const Depths& depths) {
   return std::ranges::any_of(block, [&](const Statement& statement) {
-    return std::visit(loop::Overloaded{[&](const For& each) { return may_skip(program, each, depths); },
+    return std::visit(loop::Overloaded{[&](const For& each) { return may_skip(program, each, each.steps, depths); },
                                        [&](const Bind& bind) {
                                          Depths inner = depths;
                                          return steps_may_skip(program, bind.steps, inner) ||
@@ -539,12 +539,12 @@ bool is_register_tile(const Program& program, loop::StorageId storage) {
          binds_tile(program, program.body, storage);
 }
 
-bool may_skip(const Program& program, const For& each, const Depths& depths) {
+bool may_skip(const Program& program, const For& each, std::span<const Step> own, const Depths& depths) {
   Depths inner = depths;
-  return steps_may_skip(program, each.steps, inner) || block_may_skip(program, each.body, inner);
+  return steps_may_skip(program, own, inner) || block_may_skip(program, each.body, inner);
 }
 
-std::vector<Hold> holds(const Program& program, const For& each, const Depths& depths) {
+std::vector<Hold> holds(const Program& program, const For& each, std::span<const Step> own, const Depths& depths) {
   std::vector<Hold> found;
   const BlockUses inside = uses(each.body);
   for (const loop::AccessId target : inside.targets) {
@@ -565,7 +565,7 @@ std::vector<Hold> holds(const Program& program, const For& each, const Depths& d
       search.visit(each);
       // A row costs its loads and stores even if nothing is added to it, so it is held only where something always is.
       const bool around = search.row && *search.row != each.index && !is_vector_loop(program, each);
-      if (search.possible && around && !may_skip(program, each, depths))
+      if (search.possible && around && !may_skip(program, each, own, depths))
         found.push_back({target, search.row, search.scalars});
     }
   }

@@ -70,11 +70,12 @@ bool is_windowed_row(const loop::Program& program, loop::StorageId storage);
 /// Several rows that are in registers whole.
 bool is_register_tile(const loop::Program& program, loop::StorageId storage);
 
-/// True if some iterations of the loop, or of one inside, may reach no accumulate.
-bool may_skip(const loop::Program& program, const loop::For& each, const Depths& depths);
+/// True if some iterations of the loop, or of one inside, may reach no accumulate. `own` are its steps but those that are taken before it,
+/// and `depths` is the state between the two.
+bool may_skip(const loop::Program& program, const loop::For& each, std::span<const loop::Step> own, const Depths& depths);
 
-/// The targets to keep in registers across the loop, where `depths` is the state before its steps.
-std::vector<Hold> holds(const loop::Program& program, const loop::For& each, const Depths& depths);
+/// The targets to keep in registers across the loop; `own` and `depths` likewise.
+std::vector<Hold> holds(const loop::Program& program, const loop::For& each, std::span<const loop::Step> own, const Depths& depths);
 
 /// A row of an input that does not change while the loop runs: all levels of the access but the last are bound before it, where `depths` is
 /// the state before its steps, and unrolled vector loops inside go through the last one.
