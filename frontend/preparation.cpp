@@ -13,6 +13,7 @@
 #include "engine/level_figures.h"
 #include "engine/plan/estimate/count_joins.h"
 #include "engine/placed_values.h"
+#include "engine/plan/cost/undriven.h"
 #include "engine/plan/explain/explanation.h"
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/schedule/forest.h"
@@ -125,7 +126,8 @@ class Preparation {
     auto plan = planned(prepared_.network);
     if (!plan) return std::unexpected(plan.error());
     prepared_.plan = std::move(*plan);
-    priced_.plan_ns = prepared_.plan.cost.ns;
+    const Plan& found = prepared_.plan;
+    priced_.plan_ns = found.cost.ns + unexpected_ns(found.schedule, found.cost, prepared_.network);
     tell_plan();
     tell_results();
     return {};

@@ -190,6 +190,17 @@ def case_runs_below_a_sum_that_is_found_in_their_own_loop(weft):
     require_equal(result("(i,j,k) -> (i+j:s, i:u, k:q)"), result("sss"), "summed by another order")
 
 
+def case_a_loop_over_a_huge_extent_is_not_taken_to_be_never_reached(weft):
+    """30 entries among 10^12 rows that are expected to meet none of 30 others, but meet all: located, B left a loop over all of its columns."""
+    rows = [n * 33_333_333_331 + 1 for n in range(30)]
+    weft.write("A.tns", "".join(f"{row} {row} 2\n" for row in rows))
+    weft.write("B.tns", "".join(f"{row} {n * 99_999_989 + 1} 3\n" for n, row in enumerate(rows)))
+    weft("run", "R(i,k) = A(i,j) * B(j,k)", f"A=A.tns:{10**12}x{10**12}", f"B=B.tns:{10**12}x{3 * 10**9}", "--format", "R:ss", "--format",
+         "B:(i,j) -> (i/4:s, j/4:s, i%4:d, j%4:d)", "--out", "R=R.tns", "--quiet", "--no-cache")
+    found = [line for line in weft.text("R.tns").splitlines() if line[0] != "#" and not line.endswith(" 0")]
+    require_equal(found, [f"{row} {n * 99_999_989 + 1} 6" for n, row in enumerate(rows)], "the products")
+
+
 def case_matrices_of_one_row_or_column_have_layouts(weft):
     for layout in ("dia", "dia(4)", "band(1,2)", "(i,j) -> (j-i:s, i:d)", "(i,j) -> (j-i:s, j:s)", "(i,j) -> (i+j:s, j:d)", "(i,j) -> (2*i+j:s, j:s)"):
         for shape in ("12x1", "1x12", "2x1", "1x1"):
