@@ -12,6 +12,7 @@
 
 #include "engine/cache/cache_directory.h"
 #include "engine/cache/disk_cache.h"
+#include "engine/codegen/baked_size.h"
 #include "engine/compiled_state.h"
 #include "engine/fallback.h"
 #include "engine/kernel_store.h"
@@ -59,6 +60,36 @@ Expected<Specialized> graded(const Network& network, const Plan& plan, const std
   known->facts.scaled = wanted.scaled;
   known->facts.strided = wanted.strided;
   return known;
+}
+
+/// Takes back the patterns of what a nest reads whose code would be too much with them. Whether there were any.
+bool drop_large(const std::vector<LoweredNest>& nests, const CodeOptions& code, LoweringFacts& facts) {
+  bool dropped = false;
+  for (const LoweredNest& nest : nests) {
+    const auto is_pattern = [](const loop::Fact& fact) { return std::holds_alternative<loop::PatternFact>(fact); };
+    if (std::ranges::none_of(nest.program.facts, is_pattern) || baked_size(nest.program, code, most_baked_size) <= most_baked_size)
+      continue;
+    for (const std::uint32_t tensor : nest.tensors)
+      if (tensor < facts.patterns.size()) facts.patterns[tensor].reset();
+    dropped = true;
+  }
+  return dropped;
+}
+
+/// The programs of a plan, with what of the patterns is baked in. Where none is, the grade is the one that kernels have without.
+Expected<Lowering> lowered_within_bounds(const Network& network, const Plan& plan, const std::vector<OperandFacts>& operands,
+                                         const CompileFor& wanted, Specialized& known, CodeOptions& code) {
+  if (!known.patterns.empty()) code.patterns = std::make_shared<const Patterns>(std::move(known.patterns));
+  auto lowered = lowering(network, plan, operands, known.facts, wanted.planned.machine);
+  while (lowered && code.patterns && drop_large(lowered->nests, code, known.facts)) {
+    if (std::ranges::none_of(known.facts.patterns, [](const auto& digest) { return digest.has_value(); })) {
+      code.patterns = nullptr;
+      known.facts.grade = wanted.grade == Specialization::automatic ? choose_specialization(plan.cost.ns, wanted.calls, 0)
+                                                                     : Specialization::profiled;
+    }
+    lowered = lowering(network, plan, operands, known.facts, wanted.planned.machine);
+  }
+  return lowered;
 }
 
 /// By position in Schedule::tensors: operands that are looked through before a run, which the host does not vouch for.
@@ -321,12 +352,11 @@ Expected<CompiledNetwork> Pipeline::compile(const Network& network, const Plan& 
   const auto start = Clock::now();
   auto known = graded(network, plan, operands, wanted, options().resources);
   if (!known) return std::unexpected(known.error());
+  auto lowered = lowered_within_bounds(network, plan, operands, wanted, *known, kernel->code);
+  if (!lowered) return std::unexpected(lowered.error());
   kernel->grade = known->facts.grade;
-  if (!known->patterns.empty()) kernel->code.patterns = std::make_shared<const Patterns>(std::move(known->patterns));
   state_->by_grade[static_cast<std::size_t>(kernel->grade)].add();
   kernel->generalise = Fallback(*this, network, plan, operands, count, wanted);
-  auto lowered = lowering(network, plan, operands, known->facts, wanted.planned.machine);
-  if (!lowered) return std::unexpected(lowered.error());
   if (auto given = check_given(plan, lowered->nests); !given) return std::unexpected(given.error());
   kernel->finite = looked_through(network, plan.schedule, lowered->finite, wanted.assume_finite);
   kernel->made_for = planned_formats(network, plan.schedule, operands, wanted.given);
@@ -360,8 +390,7 @@ Expected<bool> Pipeline::knows_code(const Network& network, const Plan& plan, co
   known->facts.scaled = wanted.scaled;
   known->facts.strided = wanted.strided;
   CodeOptions code = state_->kernels.code_options();
-  if (!known->patterns.empty()) code.patterns = std::make_shared<const Patterns>(std::move(known->patterns));
-  const auto lowered = lowering(network, plan, operands, known->facts, wanted.planned.machine);
+  const auto lowered = lowered_within_bounds(network, plan, operands, wanted, *known, code);
   if (!lowered) return std::unexpected(lowered.error());
   return std::ranges::all_of(lowered->nests, [&](const LoweredNest& nest) {
     return state_->kernels.holds(loop::canonical(nest.program).program, code);

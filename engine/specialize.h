@@ -17,6 +17,8 @@ namespace weft {
 /// A pattern is baked into code up to this many entries and, where there are dense levels, coordinates of these: each is
 /// an iteration of its own, some 50 to 130 us of compile time.
 constexpr std::uint64_t most_baked_entries = 4096;
+/// And into a nest whose code has up to about this many instructions (baked_size.h), which take LLVM up to a second and 80 MB.
+constexpr std::uint64_t most_baked_size = 1 << 16;
 
 /// Levels of which every coordinate occurs below every position above, by level.
 std::vector<bool> full_levels(const Statistics& statistics, const Format& format, const std::vector<std::uint64_t>& extents);

@@ -7,8 +7,10 @@
 #include <llvm/Support/raw_ostream.h>
 
 #include <chrono>
+#include <limits>
 #include <map>
 
+#include "engine/codegen/baked_size.h"
 #include "engine/codegen/emit.h"
 #include "engine/codegen/emit_object.h"
 #include "engine/codegen/generate.h"
@@ -21,23 +23,17 @@ namespace weft {
 
 namespace {
 
-// Measured (README.md): a third of a KB per character of the program's text; where loops are unrolled over a pattern the whole
-// program may stand there for every entry.
+// Measured (README.md): a third of a KB per character of the program's text, and up to 1.1 KB per instruction where loops are unrolled over
+// a pattern.
 constexpr std::uint64_t generating_bytes = 4 << 20;
 constexpr std::uint64_t generating_bytes_per_character = 1 << 10;
-constexpr std::uint64_t generating_bytes_per_character_and_entry = 128;
+constexpr std::uint64_t generating_bytes_per_baked_size = 2 << 10;
 
 /// Before anything of LLVM's is made for the program, which has to be gone before this.
 Expected<Headroom> room_for_generating(const loop::Program& program, const CodeOptions& options) {
-  std::uint64_t entries = 0;
-  if (options.patterns) {
-    for (const auto& [digest, pattern] : *options.patterns) {
-      for (const std::vector<std::uint64_t>& level : pattern.crd) entries += level.size();
-    }
-  }
-  const std::uint64_t characters = loop::print(program).size();
-  return Headroom::take(generating_bytes + characters * (generating_bytes_per_character +
-                                                         generating_bytes_per_character_and_entry * entries),
+  const std::uint64_t baked = options.patterns ? baked_size(program, options, std::numeric_limits<std::uint64_t>::max()) : 0;
+  return Headroom::take(generating_bytes + loop::print(program).size() * generating_bytes_per_character +
+                            baked * generating_bytes_per_baked_size,
                         "generating code");
 }
 

@@ -105,6 +105,34 @@ def cases_specialize(_):
         yield grade, one
 
 
+# What patterns would become too much code of: 36,000 lookups, 4000 searches in an operand that is not baked in, rows of 128 for each
+# entry, insertions for each product, with dense loops around and rows within; and some that are not.
+BAKED = {
+    "a product fused with what gathers its rows": ("R(i,k) = A(i,j) * B(k,j)", "sparse(60x60,nnz=600)", "uniform(60x60)", None, "ds", 1000, False),
+    "searches": ("R(i) = A(i,j) * B(i,j)", "sparse(4000x4000,nnz=4000)", "sparse(4000x4000,nnz=100000)", None, "ds", 1, False),
+    "stored searches": ("R(i,j) = A(i,j) * B(i,j)", "sparse(4000x4000,nnz=4000)", "sparse(4000x4000,nnz=100000)", "ss", "ds", 1, False),
+    "rows": ("R(i,r) = A(i,j) * B(j,r)", "sparse(400x400,nnz=4000)", "uniform(400x128)", None, "dd", 1, False),
+    "rows around": ("R(r,i) = A(i,j) * B(r,j)", "sparse(300x300,nnz=3000)", "sparse(64x300,nnz=4000)", None, "ds", 1000, False),
+    "pairs": ("R(i,j,k) = A(i,j) * B(i,k)", "sparse(60x60,nnz=240)", "sparse(60x60,nnz=240,seed=2)", "sss", "ds", 1, False),
+    "short rows": ("R(i) = A(i,j) * B(j)", "sparse(400x400,nnz=4000)", "uniform(400)", None, "d", 1, True),
+    "few pairs": ("R(i,k) = A(i,j) * B(k,j)", "sparse(16x16,nnz=40)", "uniform(16x16)", None, "ds", 1000, True),
+}
+
+
+def cases_baked_code_is_bounded(_):
+    for name, (expression, a, b, result, format_b, calls, baked) in BAKED.items():
+        def one(weft, expression=expression, a=a, b=b, result=result, format_b=format_b, calls=calls, baked=baked):
+            formats = ["A:ds", f"B:{format_b}"] + ([f"R:{result}"] if result else [])
+            options = [word for each in formats for word in ("--format", each)] + ["--calls", str(calls), "--no-cache", "--json"]
+            reports = {grade: weft("run", expression, f"A={a}", f"B={b}", *options, "--specialize", grade).json for grade in ("baked", "profiled")}
+            require_equal(reports["baked"]["specialization"], "baked" if baked else "profiled", "the grade")
+            phases = reports["baked"]["phases"]
+            require(phases["generate"] + phases["emit"] < 10_000 * PATIENCE, f"compiled in {phases} ms")
+            sums = [reports[grade]["results"]["R"]["sum"] for grade in ("baked", "profiled")]
+            require(abs(sums[0] - sums[1]) <= 1e-9 * abs(sums[1]), f"sums {sums}")
+        yield name, one
+
+
 def case_specialize_knows_its_grades(weft):
     # Where many entries of several operands meet, loops stay: 1100 entries each took 2.5 s to compile.
     for entries, loops in ((200, False), (1100, True)):

@@ -296,6 +296,25 @@ TEST_CASE("specialization: what is too large or of other levels is not baked in"
   CHECK(large.kernel->grade() == Specialization::profiled);
 }
 
+TEST_CASE("specialization: patterns of which too much code would come are not baked in") {
+  const auto pipeline = Pipeline::create(EngineOptions());
+  REQUIRE(pipeline);
+  const auto grade = [&](std::uint64_t entries, Specialization asked) {
+    const std::string small = "sparse(800x800,nnz=" + std::to_string(entries) + ")";
+    const std::map<std::string, Tensor> tensors = {{"M", operand(small, "ds")}, {"N", operand("sparse(800x800,nnz=60000,seed=4)", "ds")}};
+    const Made one = made(*pipeline, "y(i) = M(i,j) * N(i,j)", tensors, asked);
+    CHECK(assumes(*one.kernel, "pattern(M)") == (one.kernel->grade() == Specialization::baked));
+    return one.kernel->grade();
+  };
+  // Each entry of M is searched for in N.
+  CHECK(grade(100, Specialization::baked) == Specialization::baked);
+  CHECK(grade(2000, Specialization::baked) == Specialization::profiled);
+  CHECK(grade(2000, Specialization::automatic) == Specialization::generic);  // one call
+  const CacheCounters counters = pipeline->counters();
+  CHECK(counters.baked == 1);
+  CHECK(counters.profiled == 1);
+}
+
 TEST_CASE("specialization: digests tell patterns apart, and nothing else") {
   const Tensor matrix = operand("sparse(30x20,nnz=90)", "ds");
   CHECK(pattern_digest(matrix) != pattern_digest(operand("sparse(30x20,nnz=90,seed=1)", "ds")));
