@@ -209,6 +209,7 @@ Expected<Specialized> specialized(const Network& network, const Plan& plan, cons
       baked.erase(factor.tensor);
     }
   }
+  std::erase_if(made.patterns, [&](const auto& one) { return std::ranges::count(made.facts.patterns, std::optional(one.first)) == 0; });
   for (const auto& [number, entries] : baked) made.baked_entries += entries;
   return made;
 }

@@ -138,5 +138,6 @@ def case_specialize_knows_its_grades(weft):
     for entries, loops in ((200, False), (1100, True)):
         operands = [f"{name}=sparse(100x100,nnz={entries},seed={seed})" for name, seed in (("A", 1), ("B", 2))]
         run = weft("run", "C(i,j) = A(i,k) * B(k,j)", *operands, "--format", "C:ss", "--specialize", "baked", "--no-cache", "--json")
+        require_equal(run.json["specialization"], "profiled" if loops else "baked", "the grade")
         require_equal(run.json["object_bytes"] < 20_000, loops, f"{entries} entries: {run.json['object_bytes']} bytes of code")
     weft.error("run", *PRODUCT, "--specialize", "best", says=["generic", "profiled", "baked", "auto", "best"])
