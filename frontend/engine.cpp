@@ -9,6 +9,7 @@
 #include "engine/trace.h"
 #include "frontend/engine_state.h"
 #include "frontend/file_text.h"
+#include "frontend/given_options.h"
 #include "frontend/preparation.h"
 #include "runtime/charge.h"
 #include "runtime/elapsed.h"
@@ -114,6 +115,7 @@ Kernel Engine::Kernels::over(Kernel kernel, const Tensors& operands) {
 
 Expected<Kernel> Engine::Kernels::compile(const Pipeline& pipeline, const Machine& machine, const RequestText& text,
                                           const Tensors& operands, const CompileOptions& options, const Cancellation& cancellation) {
+  if (auto right = check_options(options); !right) return std::unexpected(right.error());
   const EngineOptions& engine = pipeline.options();
   const auto compiled = [&]() -> Expected<Kernel> {
     const auto inputs = named_facts(operands, engine.resources.with(cancellation));

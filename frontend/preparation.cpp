@@ -23,6 +23,7 @@
 #include "engine/prove/kernel_proofs.h"
 #include "engine/specialize.h"
 #include "frontend/chosen_layouts.h"
+#include "frontend/given_options.h"
 #include "frontend/named_operands.h"
 #include "frontend/nearest.h"
 #include "frontend/pinned_trees.h"
@@ -234,15 +235,11 @@ class Preparation {
     const auto declared = std::ranges::find(network.tensors, name, &TensorDeclaration::name);
     const auto operand = std::ranges::find(network.tensors, pattern, &TensorDeclaration::name);
     if (declared == network.tensors.end() || !declared->is_result) {
-      auto refused = option_error("patterns", fmt::format("{} like {}: {} is no result; an operand has a format of its own", name,
-                                                          pattern, name));
-      refused.error().operand = name;
-      return refused;
+      return option_error("patterns", fmt::format("{} like {}: {} is no result; an operand has a format of its own", name, pattern, name),
+                          name);
     }
     if (operand == network.tensors.end() || operand->is_result) {
-      auto refused = option_error("patterns", fmt::format("{} like {}: {} is no operand", name, pattern, pattern));
-      refused.error().operand = pattern;
-      return refused;
+      return option_error("patterns", fmt::format("{} like {}: {} is no operand", name, pattern, pattern), pattern);
     }
     return {};
   }
@@ -401,9 +398,7 @@ class Preparation {
     for (const auto& [name, format] : options_.formats) {
       const auto declared = std::ranges::find(network.tensors, name, &TensorDeclaration::name);
       if (declared == network.tensors.end()) {
-        auto refused = option_error("formats", fmt::format("a format is given for {}, which is neither an operand nor a result", name));
-        refused.error().operand = name;
-        return refused;
+        return option_error("formats", fmt::format("a format is given for {}, which is neither an operand nor a result", name), name);
       }
       if (declared->extents.size() != format.modes()) {
         return fail(ErrorKind::input, ErrorCode::order, name,
@@ -414,6 +409,8 @@ class Preparation {
         pinned[name] = true;
         continue;
       }
+      if (std::ranges::any_of(format.levels, &Level::strided))
+        return option_error("formats", fmt::format("the format {} of the result {} is that of borrowed memory", format.text(), name), name);
       declared->scalar = format.scalar;
       plan_options.result_formats[name] = format;
     }
@@ -813,6 +810,7 @@ Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, con
                            const std::vector<std::string>& names, const NamedFacts& operands,
                            const EvaluateOptions& options, const Cancellation& cancellation, CodeFrom from,
                            const SavedKernel* saved) {
+  if (auto right = check_options(options); !right) return std::unexpected(right.error());
   std::set<TensorId> may_be_located;  // of the last reading, planned or not
   const PlanReading read_so = [&](const Reading& reading) -> Expected<PlannedReading> {
     auto one = std::make_shared<Preparation>(pipeline, machine, operands, options, cancellation, from, saved, reading);

@@ -68,10 +68,11 @@ std::unexpected<Error> about(std::unexpected<Error> failure, ErrorCode code, std
   return failure;
 }
 
-std::unexpected<Error> option_error(std::string_view option, std::string message) {
+std::unexpected<Error> option_error(std::string_view option, std::string message, std::string_view operand) {
   return std::unexpected(Error{.kind = ErrorKind::input,
                                .message = std::move(message),
                                .code = ErrorCode::option,
+                               .operand = std::string(operand),
                                .option = std::string(option)});
 }
 

@@ -39,6 +39,6 @@ Expected<std::vector<Token>> tokenize(std::string_view text);
 std::unexpected<Error> about(std::unexpected<Error> failure, ErrorCode code, std::string_view operand,
                              std::string_view index = {});
 /// An input error about an option: a member of CompileOptions.
-std::unexpected<Error> option_error(std::string_view option, std::string message);
+std::unexpected<Error> option_error(std::string_view option, std::string message, std::string_view operand = {});
 
 }  // namespace weft

@@ -15,7 +15,9 @@
 #include "runtime/layout_entries.h"
 #include "runtime/level_traits.h"
 #include "runtime/placement.h"
+#include "runtime/scalar_traits.h"
 #include "runtime/sort.h"
+#include "weft/layout.h"
 
 namespace weft {
 
@@ -26,27 +28,41 @@ Expected<void> check_extents(std::span<const std::uint64_t> extents, std::string
   return {};
 }
 
-Expected<void> check_buildable(const Format& format, std::span<const std::uint64_t> extents, std::string_view name) {
+static Expected<void> check_order(std::size_t order, std::string_view name) {
   constexpr std::size_t largest_order = 32;  // a set of modes is a 32-bit mask everywhere
-  const std::size_t order = extents.size();
-  if (order > largest_order)
-    return unsupported(fmt::format("{} has order {}; orders above {} are not supported", name, order, largest_order));
-  if (format.layout) {
-    if (auto checked = check_extents(extents, name); !checked) return checked;
-    const auto placement = Placement::of(*format.layout, extents, name);
-    if (!placement) return std::unexpected(placement.error());
-    return {};
+  if (order <= largest_order) return {};
+  return unsupported(fmt::format("{} has order {}; orders above {} are not supported", name, order, largest_order));
+}
+
+Expected<void> check_known(const Format& format, std::string_view name) {
+  if (!is_known(format.scalar))
+    return input_error(fmt::format("format of {}: there is no scalar type {}", name, static_cast<unsigned>(format.scalar)));
+  for (std::size_t l = 0; l < format.order(); ++l) {
+    if (!is_known(format.levels[l].kind))
+      return input_error(fmt::format("format {} of {}: level {} is of a kind {}, which there is not", format.text(), name, l,
+                                     static_cast<unsigned>(format.levels[l].kind)));
   }
-  if (format.order() != order || format.mode_order.size() != order)
-    return input_error(fmt::format("format {} of {} has {} levels, but the tensor has order {}", format.text(), name,
-                                   format.order(), order));
-  if (auto checked = check_extents(extents, name); !checked) return checked;
-  std::vector<bool> seen(order, false);
+  return {};
+}
+
+Expected<void> check_levels(const Format& format, std::string_view name) {
+  if (auto known = check_known(format, name); !known) return known;
+  const std::size_t order = format.order();
+  if (format.layout) {
+    if (format.layout->levels.size() == order) return {};
+    return input_error(fmt::format("format {} of {}: {} levels beside a layout of {}", format.text(), name, order,
+                                   format.layout->levels.size()));
+  }
+  if (auto checked = check_order(order, name); !checked) return checked;
+  if (format.mode_order.size() != order)
+    return input_error(fmt::format("format {} of {}: a mode order of {} modes for {} levels", format.text(), name,
+                                   format.mode_order.size(), order));
+  std::uint64_t seen = 0;
   for (std::uint32_t mode : format.mode_order) {
-    if (mode >= order || seen[mode])
+    if (mode >= order || (seen >> mode & 1) != 0)
       return input_error(fmt::format("the mode order of format {} of {} does not list every mode once", format.text(),
                                      name));
-    seen[mode] = true;
+    seen |= std::uint64_t{1} << mode;
   }
   for (std::size_t l = 0; l < order; ++l) {
     const Level& level = format.levels[l];
@@ -68,9 +84,25 @@ Expected<void> check_buildable(const Format& format, std::span<const std::uint64
     if ((level.pos_bits != 32 && level.pos_bits != 64) || (level.crd_bits != 32 && level.crd_bits != 64))
       return input_error(fmt::format("format {} of {}: index widths of level {} must be 32 or 64 bits", format.text(),
                                      name, l));
-    if (level.strided)
-      return input_error(fmt::format("format of {}: strided levels describe host memory and cannot be built", name));
   }
+  return {};
+}
+
+Expected<void> check_buildable(const Format& format, std::span<const std::uint64_t> extents, std::string_view name) {
+  if (auto checked = check_order(extents.size(), name); !checked) return checked;
+  if (auto known = check_known(format, name); !known) return known;
+  if (!format.layout && format.order() != extents.size())
+    return input_error(fmt::format("format {} of {} has {} levels, but the tensor has order {}", format.text(), name,
+                                   format.order(), extents.size()));
+  if (auto checked = check_extents(extents, name); !checked) return checked;
+  if (auto checked = check_levels(format, name); !checked) return checked;
+  if (format.layout) {
+    const auto placement = Placement::of(*format.layout, extents, name);
+    if (!placement) return std::unexpected(placement.error());
+    return {};
+  }
+  if (std::ranges::any_of(format.levels, &Level::strided))
+    return input_error(fmt::format("format of {}: strided levels describe host memory and cannot be built", name));
   return {};
 }
 

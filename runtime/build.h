@@ -47,6 +47,12 @@ Expected<Tensor> assemble(SortedEntries entries, Format format, std::vector<std:
 /// Input error if one is above largest_extent.
 Expected<void> check_extents(std::span<const std::uint64_t> extents, std::string_view name);
 
+/// Input error if a kind of a level, or the scalar type, is none of those there are.
+Expected<void> check_known(const Format& format, std::string_view name);
+
+/// Input or unsupported error if no tensor has the format, over whatever extents; strided ones are those of hosts.
+Expected<void> check_levels(const Format& format, std::string_view name);
+
 /// Input or unsupported error if no tensor over these extents can be built in the format, whatever it stores.
 Expected<void> check_buildable(const Format& format, std::span<const std::uint64_t> extents, std::string_view name);
 

@@ -79,7 +79,7 @@ Expected<void> check_kinds(const std::vector<Level>& levels, std::string_view ki
 
 }  // namespace
 
-char letter(LevelKind kind) { return traits(kind).letter; }
+char letter(LevelKind kind) { return is_known(kind) ? traits(kind).letter : '?'; }
 
 bool Format::all_dense() const {
   return !layout && std::all_of(levels.begin(), levels.end(), [](const Level& level) { return is_dense(level.kind); });
@@ -102,7 +102,7 @@ std::string Format::text() const {
   });
 }
 
-std::string_view name(Scalar scalar) { return traits(scalar).name; }
+std::string_view name(Scalar scalar) { return is_known(scalar) ? traits(scalar).name : "?"; }
 
 Expected<Scalar> parse_scalar(std::string_view text) {
   return guarded({"parsing a scalar type"}, [&]() -> Expected<Scalar> {

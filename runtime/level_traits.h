@@ -82,6 +82,9 @@ consteval bool is_table_of_kinds() {
 }
 static_assert(is_table_of_kinds());
 
+/// Whether it is one of them: a host may have made it of any number.
+constexpr bool is_known(LevelKind kind) { return static_cast<std::size_t>(kind) < level_kinds.size(); }
+
 constexpr const LevelTraits& traits(LevelKind kind) { return level_kinds[static_cast<std::size_t>(kind)]; }
 
 /// Whether a kind has a property: a set of kinds made by the compiler, so that it costs what a comparison does.

@@ -24,6 +24,9 @@ inline constexpr std::array<ScalarTraits, 2> scalar_types{{
     {.scalar = Scalar::f32, .name = "f32", .bytes = sizeof(float), .key = 'f'},
 }};
 
+/// Whether it is one of them: a host may have made it of any number.
+constexpr bool is_known(Scalar scalar) { return static_cast<std::size_t>(scalar) < scalar_types.size(); }
+
 constexpr const ScalarTraits& traits(Scalar scalar) { return scalar_types[static_cast<std::size_t>(scalar)]; }
 
 consteval bool is_table_of_scalars() {

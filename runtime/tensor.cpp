@@ -9,8 +9,10 @@
 #include "runtime/guarded.h"
 #include "runtime/indices.h"
 #include "runtime/level_traits.h"
+#include "runtime/scalar_traits.h"
 #include "runtime/spread.h"
 #include "runtime/tensor_facts.h"
+#include "weft/layout.h"
 
 namespace weft {
 
@@ -26,6 +28,19 @@ struct ValuesWithFacts : StoredValues {
   }
   ValueFacts known;
 };
+
+/// Whether positions can be counted at all, of the first levels of a tensor too; verify() tells what is wrong.
+bool is_sound(const TensorArrays& arrays) {
+  const Format& format = arrays.format;
+  if (!is_known(format.scalar) || arrays.levels.size() != format.order()) return false;
+  for (const Level& level : format.levels) {
+    if (!is_known(level.kind) || (has_pos(level.kind) && level.pos_bits != 32 && level.pos_bits != 64)) return false;
+  }
+  if (format.layout)
+    return format.layout->levels.size() == format.order() && arrays.level_extents.size() == format.order();
+  const auto has_extent = [&](std::uint32_t mode) { return mode < arrays.order(); };
+  return format.mode_order.size() == format.order() && std::ranges::all_of(format.mode_order, has_extent);
+}
 
 }  // namespace
 
@@ -46,10 +61,11 @@ void ValueFacts::forget() {
 
 Tensor::Tensor(TensorArrays arrays, Validity validity)
     : values_(std::make_shared<ValuesWithFacts>(std::move(arrays.values), arrays.offset, arrays.format.scalar)) {
+  const bool sound = is_sound(arrays);
   pattern_ = std::make_shared<PatternWithFacts>(
       StoredPattern{std::move(arrays.format), std::move(arrays.extents), std::move(arrays.levels), nullptr, {},
-                    std::move(arrays.level_extents), arrays.padded},
-      validity == Validity::known);
+                    std::move(arrays.level_extents), arrays.padded, sound},
+      validity == Validity::known && sound);
 }
 
 const TensorArrays& Tensor::none() {
@@ -67,7 +83,8 @@ Tensor TensorParts::pattern_alone(const Tensor& tensor) {
   Tensor alone;
   if (!tensor.pattern_) return alone;
   alone.pattern_ = std::make_shared<PatternWithFacts>(
-      StoredPattern{tensor.format(), tensor.extents(), tensor.levels(), nullptr, {}, tensor.level_extents(), tensor.padded()},
+      StoredPattern{tensor.format(), tensor.extents(), tensor.levels(), nullptr, {}, tensor.level_extents(), tensor.padded(),
+                    tensor.pattern_->sound},
       is_verified(tensor));
   return alone;
 }
@@ -146,7 +163,8 @@ Tensor TensorParts::owned_by(const Tensor& tensor, const std::shared_ptr<void>& 
   Tensor owned;
   owned.pattern_ = tensor.pattern_;
   if (!tensor.format().all_dense()) {
-    StoredPattern pattern{tensor.format(), tensor.extents(), tensor.levels(), nullptr, {}, tensor.level_extents(), tensor.padded()};
+    StoredPattern pattern{tensor.format(), tensor.extents(), tensor.levels(), nullptr, {}, tensor.level_extents(), tensor.padded(),
+                    tensor.pattern_->sound};
     for (LevelArrays& level : pattern.levels) {
       if (level.pos.size_bytes() > 0) level.pos = level.pos.owned_by(owner);
       if (level.crd.size_bytes() > 0) level.crd = level.crd.owned_by(owner);
@@ -168,6 +186,7 @@ Expected<Tensor> same_pattern(const Tensor& tensor, Buffer values, Scalar scalar
 }
 
 std::uint64_t Tensor::positions(std::size_t level) const {
+  if (pattern_ && !pattern_->sound) return 0;
   if (level >= format().levels.size()) return 1;
   std::uint64_t count = 1;
   for (std::size_t l = 0; l <= level; ++l) {
@@ -182,6 +201,7 @@ std::uint64_t Tensor::positions(std::size_t level) const {
 }
 
 std::uint64_t Tensor::nnz() const {
+  if (pattern_ && !pattern_->sound) return 0;
   std::uint64_t dense = 1;
   for (std::size_t l = format().order(); l-- > 0;) {
     if (is_sparse(format().levels[l].kind)) return saturating_product(entries_of_level(*this, l), dense);

@@ -60,6 +60,7 @@ struct StoredPattern {
   std::shared_ptr<const void> facts_owner;  ///< none: this
   std::vector<std::uint64_t> level_extents = {};
   bool padded = false;
+  bool sound = true;  ///< as many levels, modes and extents as the format says: else there are no positions to count
   bool vouched = false;  ///< by the host, for this handle and its copies: as if verified
 };
 struct StoredValues {
@@ -87,8 +88,12 @@ class Tensor {
   TensorArrays arrays() const;
 
   std::size_t order() const { return extents().size(); }
+  /// 0 where the arrays have no such level, or no extent for it.
   std::uint64_t extent_of_level(std::size_t level) const {
-    return format().layout ? level_extents()[level] : extents()[format().mode_order[level]];
+    const std::vector<std::uint64_t>& all = format().layout ? level_extents() : extents();
+    const std::vector<std::uint32_t>& modes = format().mode_order;
+    const std::size_t place = format().layout ? level : level < modes.size() ? modes[level] : all.size();
+    return place < all.size() ? all[place] : 0;
   }
   /// With a layout: of the coordinates of its levels, and whether building added places, whose zeros converting leaves
   /// out.
@@ -96,12 +101,14 @@ class Tensor {
     return pattern_ ? pattern_->level_extents : none().level_extents;
   }
   bool padded() const { return pattern_ && pattern_->padded; }
-  /// Stored entries, zeros and entries of dense levels included. nnz > 2^32 is ordinary.
+  /// Stored entries, zeros and entries of dense levels included. nnz > 2^32 is ordinary. 0 of arrays that cannot have
+  /// one: levels, modes and extents are not as many as the format says.
   std::uint64_t nnz() const;
   std::uint64_t bytes() const;  ///< of all arrays
   bool borrowed() const;        ///< whether some array is the host's
   /// Positions of a level: positions(-1 as order 0) is 1. Read from pos, crd and extents; never from a product that
-  /// could overflow for a valid tensor. Those of hashed and bitmap levels include positions without an entry.
+  /// could overflow for a valid tensor. Those of hashed and bitmap levels include positions without an entry. 0 of
+  /// arrays as above.
   std::uint64_t positions(std::size_t level) const;
   std::string summary() const;  ///< one line: "229x229x182x24 sss:0,1,2 f64, 2607931 stored, 42.1 MB"
 

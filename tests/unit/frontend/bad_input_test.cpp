@@ -27,7 +27,62 @@ struct HostMatrix {
   Tensors operands() { return {{"M", *borrow_csr(3, 4, pos, crd, values)}, {"x", *borrow_dense({4}, x)}}; }
 };
 
+/// Why the options are refused for y(i) = M(i,j) * x(j), by an engine that knows kernels and by one that does not.
+Error refused(const CompileOptions& options, const std::string& text = matrix_vector) {
+  HostMatrix host;
+  Error error;
+  for (const bool use_cache : {false, true}) {
+    EngineOptions with;
+    with.resources.threads = Threads(1);
+    with.use_cache = use_cache;
+    const auto kernel = Engine::create(with)->compile(text, host.operands(), options);
+    REQUIRE_FALSE(kernel);
+    error = kernel.error();
+  }
+  return error;
+}
+
+Level level_of(LevelKind kind) { return {.kind = kind}; }
+
 }  // namespace
+
+TEST_CASE("bad input: a format made by hand that no tensor has is refused by the compilation") {
+  const Level dense = level_of(LevelKind::dense), compressed = level_of(LevelKind::compressed);
+  Level narrow = compressed;
+  narrow.pos_bits = 13;
+  const std::pair<const char*, Format> wrong[] = {
+      {"y", {.mode_order = {}, .levels = {dense}}},
+      {"y", {.mode_order = {0, 1}, .levels = {dense}}},
+      {"y", {.mode_order = {5}, .levels = {dense}}},
+      {"y", {.mode_order = {5}, .levels = {compressed}}},
+      {"y", {.mode_order = {0}, .levels = {level_of(LevelKind::variable)}}},
+      {"y", {.mode_order = {0}, .levels = {level_of(LevelKind::accumulator)}}},
+      {"y", {.mode_order = {0}, .levels = {level_of(LevelKind::singleton)}}},
+      {"y", {.mode_order = {0}, .levels = {level_of(static_cast<LevelKind>(77))}}},
+      {"y", {.mode_order = {0}, .levels = {{.strided = true}}}},
+      {"y", {.mode_order = {0}, .levels = {narrow}}},
+      {"y", {.scalar = static_cast<Scalar>(9), .mode_order = {0}, .levels = {dense}}},
+      {"M", {.mode_order = {}, .levels = {dense, compressed}}},
+      {"M", {.mode_order = {0, 7}, .levels = {dense, compressed}}},
+      {"M", {.mode_order = {1, 1}, .levels = {dense, compressed}}},
+      {"M", {.mode_order = {0, 1}, .levels = {level_of(LevelKind::compressed_nonunique), compressed}}},
+      {"M", {.mode_order = {0, 1}, .levels = {level_of(LevelKind::singleton), compressed}}},
+      {"M", {.mode_order = {0, 1}, .levels = {dense, level_of(static_cast<LevelKind>(8))}}},
+  };
+  for (const auto& [name, format] : wrong) {
+    CAPTURE(format.text());
+    CompileOptions options;
+    options.formats[name] = format;
+    const Error error = refused(options);
+    CHECK(error.kind == ErrorKind::input);
+    CHECK(error.code == ErrorCode::option);
+    CHECK(error.operand == name);
+    CHECK(error.option == "formats");
+  }
+  CompileOptions options;
+  options.formats["M"] = {.mode_order = {0, 1}, .levels = {{.strided = true}, {.strided = true}}};  // as a dense M of the host would be
+  CHECK(engine_with().compile(matrix_vector, HostMatrix().operands(), options));
+}
 
 TEST_CASE("bad input: values that change without a word are read where the operand lies as the kernel reads it, in a copy once announced") {
   HostMatrix host;

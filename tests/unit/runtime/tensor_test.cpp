@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "unit/runtime/reference.h"
+#include "weft/layout.h"
 
 namespace tensor_test {
 
@@ -53,6 +54,44 @@ TEST_CASE("more than 2^32 entries are representable") {
   compressed.levels.resize(1);
   compressed.levels[0].pos = array({0, 1ull << 41}, 64);
   CHECK(Tensor(compressed).nnz() == 1ull << 41);
+}
+
+TEST_CASE("arrays that are no tensor store nothing, whatever is asked of them") {
+  const List list{.extents = {4, 3}, .tuples = {{0, 1}, {3, 0}, {3, 2}}, .values = {1, 2, 3}};
+  const auto csr = build(coordinates(list), *parse_format("ds"), resources(), "M");
+  REQUIRE(csr);
+  const auto made = [&](const auto& change, Validity validity) {
+    TensorArrays arrays = csr->arrays();
+    change(arrays);
+    return Tensor(std::move(arrays), validity);
+  };
+  const auto check = [&](const auto& change) {
+    for (const Validity validity : {Validity::unknown, Validity::known}) {
+      const Tensor wrong = made(change, validity);
+      CHECK(wrong.nnz() == 0);
+      for (std::size_t level = 0; level < 4; ++level) {
+        CHECK(wrong.positions(level) == 0);
+        (void)wrong.extent_of_level(level);
+      }
+      CHECK(wrong.bytes() == csr->bytes() - (wrong.levels().empty() ? 5 * 4 + 3 * 4 : 0));
+      CHECK(wrong.summary().find(" 0 stored") != std::string::npos);
+      const auto verified = verify_once(wrong, resources(), "M");
+      REQUIRE_FALSE(verified);
+      CHECK(verified.error().kind == ErrorKind::input);
+      CHECK(verified.error().operand == "M");
+    }
+  };
+  check([](TensorArrays& arrays) { arrays.format.mode_order.clear(); });
+  check([](TensorArrays& arrays) { arrays.format.mode_order = {0, 7}; });
+  check([](TensorArrays& arrays) { arrays.format.levels.pop_back(); });
+  check([](TensorArrays& arrays) { arrays.levels.clear(); });
+  check([](TensorArrays& arrays) { arrays.extents.clear(); });
+  check([](TensorArrays& arrays) { arrays.format.levels[1].pos_bits = 0; });
+  check([](TensorArrays& arrays) { arrays.format.levels[1].kind = static_cast<LevelKind>(77); });
+  check([](TensorArrays& arrays) { arrays.format.scalar = static_cast<Scalar>(9); });
+  check([](TensorArrays& arrays) { arrays.format.layout = std::make_shared<const Layout>(*parse_layout("bcsr(2,2)")); });
+  CHECK(made([](TensorArrays&) {}, Validity::unknown).nnz() == 3);
+  CHECK(Tensor().nnz() == 1);
 }
 
 }  // namespace tensor_test
