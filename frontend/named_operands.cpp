@@ -39,7 +39,15 @@ Expected<NamedFacts> in_pinned_formats(NamedFacts operands, const std::map<std::
       continue;
     }
     auto layout = laid_out(*operand.stored, format, false, resources, name);
-    if (!layout) return std::unexpected(layout.error());
+    if (!layout) {
+      Error& error = layout.error();
+      if (error.kind == ErrorKind::input || error.kind == ErrorKind::unsupported) {
+        error.option = "formats";
+        if (error.operand.empty()) error.operand = name;
+        if (error.code == ErrorCode::other) error.code = ErrorCode::option;
+      }
+      return std::unexpected(std::move(error));
+    }
     const Tensor& stored = layouts[name] = std::move(layout->tensor);
     operand = operand_facts(stored, resources);
     operand.laid_out = true;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/network/inlining.h"
+#include "engine/text/error_at.h"
 #include "engine/text/trimmed.h"
 #include "engine/plan/schedule/forest.h"
 #include "engine/plan/schedule/schedule_text.h"
@@ -18,6 +19,7 @@ namespace {
 struct TreeText {
   std::string name;  // of the assignment; empty if the text does not say
   std::string tree;
+  std::size_t begin = 0;  // of the tree, in the whole text
 };
 
 std::vector<TreeText> trees_of(const std::string& text) {
@@ -28,11 +30,10 @@ std::vector<TreeText> trees_of(const std::string& text) {
     begin = end + 1;
     if (piece.empty()) continue;
     const std::size_t equals = piece.find('=');
-    if (equals == std::string::npos) {
-      pieces.push_back({"", std::string(piece)});
-    } else {
-      pieces.push_back({std::string(trimmed(piece.substr(0, equals))), std::string(trimmed(piece.substr(equals + 1)))});
-    }
+    const bool is_named = equals != std::string::npos;
+    const std::string_view name = is_named ? trimmed(piece.substr(0, equals)) : std::string_view();
+    const std::string_view tree = is_named ? trimmed(piece.substr(equals + 1)) : piece;
+    pieces.push_back({std::string(name), std::string(tree), static_cast<std::size_t>(tree.data() - text.data())});
   }
   return pieces;
 }
@@ -96,8 +97,11 @@ Expected<Network> with_pinned_trees(const Network& network, const std::string& t
     const TreeText& piece = *tree_of(name_of(pinned, pinned.assignments[number]));
     auto tree = parse_tree(piece.tree, factor_names(pinned, number));
     if (!tree) {
-      if (network.assignments.size() > 1) tree.error().message += fmt::format("\nin the tree of {}", piece.name);
-      return std::unexpected(tree.error());
+      Error& error = tree.error();
+      error.option = "tree";
+      if (error.position) error.position = position_at(text, piece.begin + error.position->offset);
+      if (network.assignments.size() > 1) error.message += fmt::format("\nin the tree of {}", piece.name);
+      return std::unexpected(std::move(error));
     }
     term.pinned = std::move(*tree);
     term.open = false;

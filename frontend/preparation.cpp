@@ -208,6 +208,10 @@ class Preparation {
 
   /// A defect of a given schedule is found in its text, so its origin is named.
   Error named(Error error) const {
+    if (error.kind == ErrorKind::input) {
+      error.option = "schedule";
+      if (error.code == ErrorCode::other) error.code = ErrorCode::option;
+    }
     if (!options_.schedule_name.empty()) error.message = options_.schedule_name + ": " + error.message;
     return error;
   }
@@ -401,9 +405,10 @@ class Preparation {
         return option_error("formats", fmt::format("a format is given for {}, which is neither an operand nor a result", name), name);
       }
       if (declared->extents.size() != format.modes()) {
-        return fail(ErrorKind::input, ErrorCode::order, name,
-                    fmt::format("the format of {} has {} {}, but {} has {} modes", name, format.modes(), format.layout ? "modes" : "levels",
-                                name, declared->extents.size()));
+        auto refused = option_error("formats", fmt::format("the format of {} has {} {}, but {} has {} modes", name, format.modes(),
+                                                           format.layout ? "modes" : "levels", name, declared->extents.size()), name);
+        refused.error().code = ErrorCode::order;
+        return refused;
       }
       if (!declared->is_result) {
         pinned[name] = true;

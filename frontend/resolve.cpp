@@ -90,13 +90,15 @@ Expected<void> check_results(const ParsedExpression& expression, const std::set<
   for (const ParsedAssignment& assignment : expression.assignments) {
     const ParsedAccess& result = assignment.result;
     if (operands.contains(result.name)) {
-      return error_at(ErrorKind::input, expression.text,
-                      fmt::format("the result {} is named like an operand", result.name), {name_span(result)});
+      return about(error_at(ErrorKind::input, expression.text,
+                            fmt::format("the result {} is named like an operand", result.name), {name_span(result)}),
+                   ErrorCode::syntax, result.name);
     }
     const auto [first, is_new] = assigned.emplace(result.name, name_span(result));
     if (!is_new) {
-      return error_at(ErrorKind::input, expression.text, fmt::format("{} is assigned twice", result.name),
-                      {first->second, name_span(result)});
+      return about(error_at(ErrorKind::input, expression.text, fmt::format("{} is assigned twice", result.name),
+                            {first->second, name_span(result)}),
+                   ErrorCode::syntax, result.name);
     }
   }
   return {};
@@ -113,8 +115,9 @@ Expected<void> check_factors(const ParsedExpression& expression, const std::set<
     for (const ParsedAccess* factor : factors_of(assignment)) {
       if (operands.contains(factor->name) || assigned.contains(factor->name)) continue;
       if (results.contains(factor->name)) {
-        return error_at(ErrorKind::input, expression.text,
-                        fmt::format("{} is used before it is assigned", factor->name), {name_span(*factor)});
+        return about(error_at(ErrorKind::input, expression.text,
+                              fmt::format("{} is used before it is assigned", factor->name), {name_span(*factor)}),
+                     ErrorCode::syntax, factor->name);
       }
       if (std::find(missing.begin(), missing.end(), factor->name) == missing.end()) missing.push_back(factor->name);
       missing_at.push_back(name_span(*factor));
@@ -193,8 +196,9 @@ class Resolver {
     }
     for (const ParsedIndex& index : assignment.result.indices) {
       if (!bindings_.contains(index.name)) {
-        return wrong(fmt::format("index {} of the result {} is in no factor", index.name, assignment.result.name),
-                     {index.span});
+        return about(wrong(fmt::format("index {} of the result {} is in no factor", index.name, assignment.result.name),
+                           {index.span}),
+                     ErrorCode::syntax, assignment.result.name, index.name);
       }
     }
     const TensorId result = static_cast<TensorId>(network_.tensors.size());
@@ -225,8 +229,9 @@ class Resolver {
     for (const ParsedIndex& index : result.indices) {
       const auto [first, is_new] = seen.emplace(index.name, index.span);
       if (!is_new) {
-        return wrong(fmt::format("index {} stands twice in the result {}", index.name, result.name),
-                     {first->second, index.span});
+        return about(wrong(fmt::format("index {} stands twice in the result {}", index.name, result.name),
+                           {first->second, index.span}),
+                     ErrorCode::syntax, result.name, index.name);
       }
     }
     return {};

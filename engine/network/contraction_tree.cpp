@@ -140,7 +140,7 @@ class TreeParser {
 
   std::unexpected<Error> wrong(std::string message) const { return wrong(std::move(message), {scanner_.here()}); }
   std::unexpected<Error> wrong(std::string message, const std::vector<Span>& places) const {
-    return input_error(with_picture(std::move(message), scanner_.text(), places));
+    return error_at(ErrorKind::input, scanner_.text(), std::move(message), places);
   }
   std::string next_character() const { return name_character(scanner_.text(), scanner_.position()); }
 

@@ -12,16 +12,18 @@ std::string with_picture(std::string message, std::string_view text, const std::
   return message;
 }
 
+TextPosition position_at(std::string_view text, std::size_t offset) {
+  offset = std::min(offset, text.size());
+  const std::string_view before = text.substr(0, offset);
+  const std::size_t line_begin = before.rfind('\n') + 1;  // npos + 1 is 0
+  return {offset, 1 + static_cast<std::uint64_t>(std::ranges::count(before, '\n')), offset - line_begin + 1};
+}
+
 std::unexpected<Error> error_at(ErrorKind kind, std::string_view text, std::string message, const std::vector<Span>& places) {
   Error error{.kind = kind,
               .message = with_picture(std::move(message), text, places),
               .code = kind == ErrorKind::input ? ErrorCode::syntax : ErrorCode::other};
-  if (!places.empty()) {
-    const std::size_t offset = std::min(places.front().begin, text.size());
-    const std::string_view before = text.substr(0, offset);
-    const std::size_t line_begin = before.rfind('\n') + 1;  // npos + 1 is 0
-    error.position = TextPosition{offset, 1 + static_cast<std::uint64_t>(std::ranges::count(before, '\n')), offset - line_begin + 1};
-  }
+  if (!places.empty()) error.position = position_at(text, places.front().begin);
   return std::unexpected(std::move(error));
 }
 

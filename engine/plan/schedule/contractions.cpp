@@ -117,7 +117,12 @@ Expected<void> check_plannable_pattern(const Network& network, const Assignment&
     const bool known = std::ranges::any_of(operands, [&](const OperandFacts& facts) { return facts.tensor == factor.tensor; });
     if (whole && known) return {};
   }
-  return input_error(fmt::format("{} is requested like {}, which is no factor of it with the same indices", result, operand));
+  return std::unexpected(Error{.kind = ErrorKind::input,
+                               .message = fmt::format("{} is requested like {}, which is no factor of it with the same indices",
+                                                      result, operand),
+                               .code = ErrorCode::option,
+                               .operand = result,
+                               .option = "patterns"});
 }
 
 Expected<void> check_plannable_result(const TensorDeclaration& result, const PlanOptions& options) {
@@ -132,8 +137,12 @@ Expected<void> check_plannable_result(const TensorDeclaration& result, const Pla
     return is_listed(level.kind) || level.strided;
   });
   if (!workspace) return {};
-  return input_error(fmt::format("the format {} requested for {} is that of a workspace or of borrowed memory",
-                                 requested->second.text(), result.name));
+  return std::unexpected(Error{.kind = ErrorKind::input,
+                               .message = fmt::format("the format {} requested for {} is that of a workspace or of borrowed memory",
+                                                      requested->second.text(), result.name),
+                               .code = ErrorCode::option,
+                               .operand = result.name,
+                               .option = "formats"});
 }
 
 }  // namespace

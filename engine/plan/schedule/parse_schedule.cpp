@@ -20,8 +20,10 @@ namespace {
 // One line, read from left to right. Whatever takes something takes the blanks behind it too. Refers to the text.
 class ScheduleLine {
  public:
-  // The line's number is for errors.
-  ScheduleLine(std::string_view text, std::size_t number) : scanner_(text), number_(number) { scanner_.skip_blanks(); }
+  // Its number, and where it begins in the whole text, are for errors.
+  ScheduleLine(std::string_view text, std::size_t number, std::size_t begin) : scanner_(text), number_(number), begin_(begin) {
+    scanner_.skip_blanks();
+  }
 
   bool at_end() const { return scanner_.at_end(); }
   bool take(std::string_view token) { return skipped(scanner_.take(token)); }
@@ -45,7 +47,14 @@ class ScheduleLine {
 
   // The message with the line's number and a picture of where reading stands.
   std::unexpected<Error> wrong(const std::string& message) const {
-    return input_error(with_picture(fmt::format("schedule, line {}: {}", number_, message), scanner_.text(), {scanner_.here()}));
+    auto failure = error_at(ErrorKind::input, scanner_.text(), fmt::format("schedule, line {}: {}", number_, message), {scanner_.here()});
+    failure.error().position = place();
+    return failure;
+  }
+  // So many bytes behind the place where reading stands.
+  TextPosition place(std::uint64_t behind = 0) const {
+    const std::uint64_t offset = scanner_.position() + behind;
+    return {begin_ + offset, number_, offset + 1};
   }
 
  private:
@@ -57,6 +66,7 @@ class ScheduleLine {
 
   Scanner scanner_;
   std::size_t number_;
+  std::size_t begin_;
 };
 
 class ScheduleParser {
@@ -65,11 +75,12 @@ class ScheduleParser {
 
   Expected<Schedule> parse(std::string_view text) {
     if (auto done = find_stored(text); !done) return std::unexpected(done.error());
+    const std::size_t whole = text.size();
     std::size_t number = 0;
     bool opened = false;
     while (!text.empty()) {
       const std::size_t end = std::min(text.find('\n'), text.size());
-      ScheduleLine line(text.substr(0, end), ++number);
+      ScheduleLine line(text.substr(0, end), ++number, whole - text.size());
       text.remove_prefix(std::min(end + 1, text.size()));
       if (line.at_end() || line.take("#")) continue;
       if (!opened) {
@@ -99,10 +110,11 @@ class ScheduleParser {
   Expected<void> find_stored(std::string_view text) {
     if (network_.assignments.size() < 2) return {};
     std::set<std::string> stored{name_of(network_.assignments.back())};
+    const std::size_t whole = text.size();
     std::size_t number = 0;
     while (!text.empty()) {
       const std::size_t end = std::min(text.find('\n'), text.size());
-      ScheduleLine line(text.substr(0, end), ++number);
+      ScheduleLine line(text.substr(0, end), ++number, whole - text.size());
       text.remove_prefix(std::min(end + 1, text.size()));
       if (!line.take_word("tree")) continue;
       const ScheduleLine before = line;
@@ -147,8 +159,13 @@ class ScheduleParser {
     } else if (name != name_of(network_.assignments[trees_])) {
       return before.wrong(fmt::format("the next tree is that of {}, as the expression assigns it", name_of(network_.assignments[trees_])));
     }
+    const ScheduleLine begin = line;
     auto tree = parse_tree(line.take_rest(), factor_names(network_, trees_));
-    if (!tree) return line.wrong(tree.error().message);
+    if (!tree) {
+      auto failure = line.wrong(tree.error().message);
+      if (const auto& inside = tree.error().position) failure.error().position = begin.place(inside->offset);
+      return failure;
+    }
     if (++trees_ == network_.assignments.size()) {
       schedule_.tree = std::move(*tree);
     } else {

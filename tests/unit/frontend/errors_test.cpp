@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "weft/engine.h"
@@ -47,6 +48,8 @@ Error refused(const Bindings& bindings) {
   REQUIRE_FALSE(results);
   return results.error();
 }
+
+using Names = std::pair<std::string, std::string>;
 
 bool has(const Error& error, std::string_view words) { return error.message.find(words) != std::string::npos; }
 
@@ -178,6 +181,66 @@ TEST_CASE("an option that cannot be is named as the API calls it") {
   CHECK(format.code == ErrorCode::option);
   CHECK(format.option == "formats");
   CHECK(format.operand == "z");
+}
+
+TEST_CASE("a tree and a schedule that cannot be read are told with their place, those that do not fit as options") {
+  CompileOptions options;
+  options.tree = "\n y = ((M * x";
+  const Error open = refused(product, Host().operands(), options);
+  CHECK(open.code == ErrorCode::syntax);
+  CHECK(open.option == "tree");
+  CHECK(open.position == TextPosition{7, 2, 7});
+  options.tree = "(M * z)";
+  const Error unknown = refused(product, Host().operands(), options);
+  CHECK(unknown.option == "tree");
+  CHECK(unknown.position == TextPosition{5, 1, 6});
+  options = {};
+  options.schedule = "schedule\n  tree (M * z)\n";
+  options.schedule_name = "s.txt";
+  const Error tree = refused(product, Host().operands(), options);
+  CHECK(has(tree, "s.txt: schedule, line 2: z in the contraction tree"));
+  CHECK(tree.code == ErrorCode::syntax);
+  CHECK(tree.option == "schedule");
+  CHECK(tree.position == TextPosition{21, 2, 13});
+  options.schedule = "schedule\nfoo";
+  const Error word = refused(product, Host().operands(), options);
+  CHECK(word.code == ErrorCode::syntax);
+  CHECK(word.option == "schedule");
+  CHECK(word.position == TextPosition{9, 2, 1});
+  options.schedule = "schedule\n";
+  const Error empty = refused(product, Host().operands(), options);
+  CHECK(empty.code == ErrorCode::option);
+  CHECK(empty.option == "schedule");
+}
+
+TEST_CASE("formats and patterns that do not fit name the option and the tensor") {
+  const auto of = [](const CompileOptions& options) {
+    const Error error = refused(product, Host().operands(), options);
+    return std::tuple(error.code, error.option, error.operand);
+  };
+  CompileOptions options;
+  options.formats["y"] = *parse_format("ss");
+  CHECK(of(options) == std::tuple(ErrorCode::order, "formats", "y"));
+  options.formats = {{"x", *parse_format("bcsr(2,2)")}};
+  CHECK(of(options) == std::tuple(ErrorCode::order, "formats", "x"));
+  options.formats = {{"M", *parse_format("(i,j) -> (i/2:d, j:s)")}};  // rows 0 and 1 in one
+  CHECK(of(options) == std::tuple(ErrorCode::option, "formats", "M"));
+  options.formats = {};
+  options.patterns["y"] = "M";
+  CHECK(of(options) == std::tuple(ErrorCode::option, "patterns", "y"));
+}
+
+TEST_CASE("what is wrong with a result names it, and its index") {
+  const auto of = [](std::string_view text) {
+    const Error error = refused(text, Host().operands());
+    CHECK(error.code == ErrorCode::syntax);
+    CHECK(error.position);
+    return Names(error.operand, error.index);
+  };
+  CHECK(of("y(k) = M(i,j) * x(j)") == Names("y", "k"));
+  CHECK(of("y(i,i) = M(i,j) * x(j)") == Names("y", "i"));
+  CHECK(of("y(i) = M(i,j) * x(j); y(i) = M(i,j)") == Names("y", ""));
+  CHECK(of("M(i) = M(i,j) * x(j)") == Names("M", ""));
 }
 
 TEST_CASE("memory for a result that overlaps an operand, or is no result's") {
