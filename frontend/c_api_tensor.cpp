@@ -27,8 +27,11 @@ weft_tensor* tensor_handle(Tensor tensor) {
 }
 
 HostValues values_of(Scalar scalar, const void* data, std::uint64_t count) {
-  const auto elements = static_cast<std::size_t>(count);
-  return with_element(scalar, [&]<class T>(T) -> HostValues { return std::span(static_cast<const T*>(data), elements); });
+  return with_element(scalar, [&]<class T>(T) {
+    HostValues values = std::span(static_cast<const T*>(data), 0);
+    values.bytes = saturating_product(count, sizeof(T));  // more than there can be stays too much
+    return values;
+  });
 }
 
 Expected<Scalar> scalar_of(std::int32_t scalar) {

@@ -91,6 +91,23 @@ TEST_CASE("the C API refuses arrays, names and numbers that cannot be meant") {
         }).message == "names[1]: x is given twice");
   weft_statistics_free(known);
 
+  // Counts whose bytes would wrap are not those that are stored.
+  REQUIRE(weft_tensor_dense(engine, WEFT_F64, 1, extents, nullptr, values, WEFT_BORROW, &tensor, nullptr) == WEFT_OK);
+  weft_bindings* bindings = nullptr;
+  REQUIRE(weft_bindings_create(&bindings, nullptr) == WEFT_OK);
+  REQUIRE(weft_bindings_set(bindings, "x", tensor, 0, nullptr) == WEFT_OK);
+  CHECK(weft_bindings_replace_values(bindings, "x", WEFT_F64, values, 4, nullptr) == WEFT_OK);
+  for (const std::uint64_t more : {std::uint64_t{1} << 61, std::uint64_t{1} << 62, std::uint64_t{7} << 61}) {
+    CHECK(weft_bindings_replace_values(bindings, "x", WEFT_F64, values, more + 4, nullptr) == WEFT_INPUT);
+    CHECK(weft_bindings_replace_values(bindings, "x", WEFT_F32, values, 2 * more + 4, nullptr) == WEFT_INPUT);
+    weft_tensor* levels = nullptr;
+    CHECK(weft_tensor_levels(engine, "d", extents, 32, nullptr, nullptr, nullptr, nullptr, values, more + 4, WEFT_BORROW, &levels, nullptr) ==
+          WEFT_INPUT);
+    weft_tensor_free(levels);
+  }
+  weft_bindings_free(bindings);
+  weft_tensor_free(tensor);
+
   weft_request* request = nullptr;
   REQUIRE(weft_request_create(&request, nullptr) == WEFT_OK);
   for (const double calls : {0.5, -1.0, std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()})
