@@ -239,6 +239,14 @@ static Expected<Tensor> borrowed_strided(std::vector<std::uint64_t> extents, Hos
     return input_error(fmt::format("{} strides for {} extents", strides.size(), order));
   auto tensor = borrow(dense_format(order), std::move(extents), std::vector<HostLevel>(order), values);
   if (!tensor) return tensor;
+  if (order == 0 && offset > 0) {  // no level has it
+    const std::uint64_t bytes = scalar_bytes(values.scalar), given = values.bytes / bytes;
+    if (offset >= given)
+      return fail(ErrorKind::input, ErrorCode::sizes, {}, fmt::format("the element {} of {} values", offset, given));
+    TensorArrays one = tensor->arrays();
+    one.values = Buffer::borrow(static_cast<const char*>(values.data) + offset * bytes, bytes);
+    return Tensor(std::move(one));
+  }
   // Elements without gaps, in any order of the modes, have no strided layout: kernels then know the distances.
   bool strided = offset != 0;
   std::uint64_t packed = 1;

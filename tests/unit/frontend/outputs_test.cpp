@@ -269,6 +269,35 @@ TEST_CASE("outputs: columns of one matrix may be operands and results, those tha
   CHECK(unset.error().code == ErrorCode::unknown_name);
 }
 
+TEST_CASE("outputs: a result without modes goes into an element of a larger array") {
+  const Tensors operands = {{"x", operand("uniform(5)")}, {"y", operand("ones(5)")}};
+  const Kernel kernel = compiled(engine_with(), "s = x(i) * y(i)", operands);
+  const double sum = numbers(results_of(kernel, bound(operands)).at("s")).front();
+  Bindings bindings = bound(operands);
+  for (const std::uint64_t element : {0, 1, 3}) {
+    CAPTURE(element);
+    std::vector<double> slots(4, 7), wanted = slots;
+    std::vector<float> single(4, 7);
+    bindings.output("s", *borrow_dense({}, slots, {}, element));
+    wanted[element] = sum;
+    CHECK(numbers(results_of(kernel, bindings).at("s")) == std::vector<double>{sum});
+    CHECK(slots == wanted);
+    bindings.output("s", *borrow_dense({}, slots, {}, element), {2, 1});
+    wanted[element] = 3 * sum;
+    results_of(kernel, bindings);
+    CHECK(slots == wanted);
+    bindings.output("s", *borrow_dense({}, single, {}, element));
+    results_of(kernel, bindings);
+    CHECK(single[element] == static_cast<float>(sum));
+    CHECK(single[2] == 7);
+  }
+  const std::vector<double> slots(4, 7);
+  CHECK(numbers(*borrow_dense({}, slots, {}, 3)) == std::vector<double>{7});
+  const auto beyond = borrow_dense({}, slots, {}, 4);
+  REQUIRE_FALSE(beyond);
+  CHECK(beyond.error().code == ErrorCode::sizes);
+}
+
 TEST_CASE("outputs: options that name no result are refused") {
   const Tensors operands = {{"M", operand("sparse(7x7,nnz=20,seed=1)")}, {"x", operand("uniform(7)")}};
   CompileOptions options;
