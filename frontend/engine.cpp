@@ -252,7 +252,8 @@ Expected<Kernel> Engine::compile(std::string_view text, const std::map<std::stri
   for (const auto& [name, known] : operands) {
     if (auto failure = known.take_failure()) return std::unexpected(std::move(*failure));
   }
-  return guarded({"compiling ", text}, [&] {
+  return guarded({"compiling ", text}, [&]() -> Expected<Kernel> {
+    if (auto right = check_figures(operands); !right) return std::unexpected(right.error());
     RequestText request(text);
     return state_->compile(request, named_facts(operands), options, cancellation);
   });

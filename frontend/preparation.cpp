@@ -448,6 +448,15 @@ class Preparation {
           return fail(ErrorKind::input, ErrorCode::unknown_name, name, fmt::format("{} is to be {}, but is no result", name, what));
       }
     }
+    for (const std::string& name : options_.strided) {
+      const auto format = options_.formats.find(name);
+      const auto pattern = options_.patterns.find(name);
+      const Format* const wanted = format != options_.formats.end()     ? &format->second
+                                   : pattern != options_.patterns.end() ? &operands_.at(pattern->second).format
+                                                                        : nullptr;
+      if (wanted != nullptr && !wanted->all_dense())
+        return option_error("strided", fmt::format("{} is to be strided, as dense results are, but is wanted as {}", name, wanted->text()), name);
+    }
     for (const std::string& name : options_.results) {
       const auto declared = std::ranges::find(network.tensors, name, &TensorDeclaration::name);
       if (declared == network.tensors.end() || !declared->is_result) {

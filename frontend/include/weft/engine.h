@@ -66,11 +66,12 @@ struct CompileOptions {
   /// NaN and Inf that they hold after all may be lost, or spread, where they meet absent entries; nothing else happens.
   std::vector<std::string> assume_finite;
   bool assume_all_finite = false;
-  /// Results whose sums the code scales as OutputUse::alpha says, at the price of a multiplication; those of others are
-  /// scaled while they are copied.
+  /// Results whose sums the code scales as OutputUse::alpha says, at the price of a multiplication: dense ones, and
+  /// those at the positions of an operand; others are scaled while they are copied.
   std::vector<std::string> scaled;
   /// Dense results that the code writes into parts of larger arrays, whose elements have neighbours along the last
   /// mode of its layout only (columns of a wider row-major matrix, say; of one mode: any stride); others are copied.
+  /// Input error for results that `formats` or `patterns` want sparse.
   std::vector<std::string> strided;
   /// Operands that are not named in `changing` or `changing_patterns` may be stored otherwise where that pays within
   /// `calls`: matrices in blocks, strips of diagonals or slices of rows, sparse vectors dense. Report::explanation says

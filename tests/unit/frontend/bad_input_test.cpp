@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
+#include <map>
 #include <string>
 #include <thread>
 #include <vector>
@@ -41,6 +43,8 @@ Error refused_options(const CompileOptions& options) {
   }
   return error;
 }
+
+using Names = std::pair<std::string, std::string>;
 
 Level level_of(LevelKind kind) { return {.kind = kind}; }
 
@@ -82,6 +86,71 @@ TEST_CASE("bad input: a format made by hand that no tensor has is refused by the
   CompileOptions options;
   options.formats["M"] = {.mode_order = {0, 1}, .levels = {{.strided = true}, {.strided = true}}};  // as a dense M of the host would be
   CHECK(engine_with().compile(matrix_vector, HostMatrix().operands(), options));
+}
+
+TEST_CASE("bad input: options that mean nothing are named") {
+  const auto of = [](const auto& set) {
+    CompileOptions options;
+    set(options);
+    const Error error = refused_options(options);
+    CHECK(error.kind == ErrorKind::input);
+    CHECK(error.code == ErrorCode::option);
+    return Names(error.option, error.operand);
+  };
+  for (const double calls : {-1.0, 0.0, 0.5, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    CAPTURE(calls);
+    CHECK(of([&](CompileOptions& options) { options.calls = calls; }) == Names("calls", ""));
+  }
+  CHECK(of([](CompileOptions& options) { options.specialize = static_cast<Specialization>(9); }) == Names("specialize", ""));
+  for (const char* format : {"s", "h", "(i) -> (i/2:s, i%2:d)"}) {
+    CAPTURE(format);
+    CHECK(of([&](CompileOptions& options) {
+            options.formats["y"] = *parse_format(format);
+            options.strided = {"y"};
+          }) == Names("strided", "y"));
+  }
+  CompileOptions like;
+  like.patterns["S"] = "M";
+  like.strided = {"S"};
+  const auto kernel = engine_with().compile("S(i,j) = M(i,j) * x(j)", HostMatrix().operands(), like);
+  REQUIRE_FALSE(kernel);
+  CHECK(kernel.error().option == "strided");
+  CHECK(kernel.error().operand == "S");
+  CompileOptions options;
+  options.formats["y"] = dense_format(1);
+  options.scaled = options.strided = {"y"};
+  options.calls = std::numeric_limits<double>::max();
+  CHECK(engine_with().compile(matrix_vector, HostMatrix().operands(), options));
+}
+
+TEST_CASE("bad input: figures that no tensor has are refused, and the operand is named") {
+  const auto compile = [](const Statistics& figures) {
+    const Statistics x({4}, dense_format(1), 4);
+    return engine_with().compile(matrix_vector, std::map<std::string, Statistics>{{"M", figures}, {"x", x}});
+  };
+  const auto refused_as = [&](const Statistics& figures) {
+    const auto kernel = compile(figures);
+    REQUIRE_FALSE(kernel);
+    CHECK(kernel.error().kind == ErrorKind::input);
+    CHECK(kernel.error().operand == "M");
+    return kernel.error().code;
+  };
+  const Format csr = *parse_format("ds");
+  for (const double entries : {-3.0, std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+    CAPTURE(entries);
+    CHECK(refused_as(Statistics({3, 4}, csr, entries)) == ErrorCode::sizes);
+  }
+  CHECK(refused_as(Statistics({3}, csr, 3)) == ErrorCode::order);
+  Format wrong = csr;
+  wrong.mode_order = {0};
+  CHECK(refused_as(Statistics({3, 4}, wrong, 3)) == ErrorCode::invalid_tensor);
+  wrong.mode_order = {0, 5};
+  CHECK(refused_as(Statistics({3, 4}, wrong, 3)) == ErrorCode::invalid_tensor);
+  wrong = csr;
+  wrong.levels[1].kind = static_cast<LevelKind>(77);
+  CHECK(refused_as(Statistics({3, 4}, wrong, 3)) == ErrorCode::invalid_tensor);
+  CHECK(compile(Statistics({3, 4}, csr, 0)));
+  CHECK(compile(Statistics({3, 4}, csr, 5)));
 }
 
 TEST_CASE("bad input: values that change without a word are read where the operand lies as the kernel reads it, in a copy once announced") {
