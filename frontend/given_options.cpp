@@ -35,7 +35,7 @@ Expected<void> check_figures(const std::map<std::string, Statistics>& operands) 
     if (checked) checked = check_extents(figures.extents(), name);
     if (!checked) return fail(checked.error().kind, ErrorCode::invalid_tensor, name, std::move(checked.error().message));
     if (!(figures.nnz() >= 0) || std::isinf(figures.nnz()))
-      return fail(ErrorKind::input, ErrorCode::sizes, name, fmt::format("figures of {}: {} entries are no number of entries", name, figures.nnz()));
+      return fail(ErrorKind::input, ErrorCode::sizes, name, fmt::format("figures of {}: {} is no number of entries", name, figures.nnz()));
   }
   return {};
 }

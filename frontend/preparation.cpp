@@ -455,7 +455,8 @@ class Preparation {
                                    : pattern != options_.patterns.end() ? &operands_.at(pattern->second).format
                                                                         : nullptr;
       if (wanted != nullptr && !wanted->all_dense())
-        return option_error("strided", fmt::format("{} is to be strided, as dense results are, but is wanted as {}", name, wanted->text()), name);
+        return option_error("strided", fmt::format("{} is to be strided, as dense results are, but is wanted as {}", name, wanted->text()),
+                            name);
     }
     for (const std::string& name : options_.results) {
       const auto declared = std::ranges::find(network.tensors, name, &TensorDeclaration::name);

@@ -233,16 +233,27 @@ Expected<std::unique_ptr<Workspaces::Bound>> Workspaces::bound_anew(std::unique_
       if (with_changing.changing.contains(name)) tensor.values_changed();
     }
   }
+  // Those operands have a new pattern in each run, whether their coordinates have changed or not.
+  const auto refused = [&](Error error) {
+    if (error.code != ErrorCode::pattern_changed || !changing_patterns_.contains(error.operand)) return std::unexpected(std::move(error));
+    error.code = ErrorCode::option;
+    error.option = "changing_patterns";
+    error.message = fmt::format("a sparse result cannot be written into memory that was made for a pattern of {}, whose coordinates may "
+                                "change before each run (changing_patterns): nothing compares them with those of before; take the results "
+                                "that runs return, or leave {} out there and set it anew where its coordinates change",
+                                error.operand, error.operand);
+    return std::unexpected(std::move(error));
+  };
   if (bound) {
     bound->network.cancel_with(cancellation);
     bound->stamp = 0;
     auto taken = bound->network.rebind(*tensors, *host);
-    if (!taken) return std::unexpected(taken.error());
+    if (!taken) return refused(std::move(taken.error()));
     if (!*taken) bound.reset();
   }
   if (!bound) {
     auto network = code_.bind(*tensors, resources, deterministic_, *host);
-    if (!network) return std::unexpected(network.error());
+    if (!network) return refused(std::move(network.error()));
     bound = std::make_unique<Bound>(shared_from_this(), std::move(*network));
   }
   bound->stamp = operands.stamp;

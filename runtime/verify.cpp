@@ -81,7 +81,8 @@ class Verification {
 
   Expected<void> shape() const {
     Format format = tensor_.format();
-    if (auto known = check_known(format, name_); !known) return fail(ErrorKind::input, ErrorCode::invalid_tensor, name_, known.error().message);
+    if (auto known = check_known(format, name_); !known)
+      return fail(ErrorKind::input, ErrorCode::invalid_tensor, name_, std::move(known.error().message));
     if (strided()) {
       if (!format.all_dense()) return refuse("strided levels beside sparse ones");
       for (std::size_t l = 0; l < format.order(); ++l) {

@@ -358,7 +358,8 @@ int32_t weft_request_set_calls(weft_request* request, double calls, weft_error**
  * A kernel stores operands that are bound later in the same way. Default 0. */
 int32_t weft_request_set_choose_layouts(weft_request* request, int32_t choose, weft_error** error);
 /* An operand whose values the host may change in place between runs without any further word; with `coordinates` 1 its
- * coordinates too, which each run then verifies. */
+ * coordinates too, which each run then verifies; sparse results whose pattern comes from it are then returned by runs,
+ * not written into memory of the host. */
 int32_t weft_request_add_changing(weft_request* request, const char* name, int32_t coordinates, weft_error** error);
 /* An operand whose values the host knows to be finite, NULL: all of them. Nothing looks through them then; NaN and Inf
  * that they hold after all may be lost, or spread, where they meet absent entries. */

@@ -60,7 +60,8 @@ struct CompileOptions {
   Specialization specialize = Specialization::profiled;
   /// Operands whose values the host may change in place between runs, without any further word, as OperandUse::changes
   /// tells of one binding; and those whose coordinates, too, which are then verified in each run. What is derived from
-  /// them is made anew in each run, and priced so.
+  /// them is made anew in each run, and priced so. Sparse results whose pattern comes from one of `changing_patterns`
+  /// are returned by runs, not written into memory of the host: nothing compares coordinates with those of before.
   std::vector<std::string> changing, changing_patterns;
   /// Operands whose values the host knows to be finite, or all of them: no run and no compilation looks through them.
   /// NaN and Inf that they hold after all may be lost, or spread, where they meet absent entries; nothing else happens.
@@ -114,7 +115,8 @@ class Bindings {
   /// For a sparse result: a tensor over the pattern of the operand at whose positions it is stored
   /// (CompileOptions::patterns), or over one that Kernel::symbolic gave; its values are written. Runs then return that
   /// tensor, of which all is known that is known of its pattern: the next kernel reads it without verifying, counting
-  /// or converting. Input error of code pattern_changed, naming the operand, in a run where that has another pattern.
+  /// or converting. Input error of code pattern_changed, naming the operand, in a run where that has another pattern;
+  /// of code option, where it is named in CompileOptions::changing_patterns.
   void output(const std::string& name, Tensor memory);
   /// The same, scaled and added to what is there: in place with alpha 1, or where CompileOptions::scaled names the
   /// result; else copied. The result that a run returns is then that memory; other assignments read what the expression

@@ -357,4 +357,39 @@ TEST_CASE("bad input: a pattern that changed under a kept symbolic result is tol
   CHECK(numbers(results_of(kernel, bindings).at("C")) == numbers(results_of(kernel, bound(operands)).at("C")));
 }
 
+TEST_CASE("bad input: memory over a pattern of an operand whose coordinates may change before each run is refused as that") {
+  HostMatrix host;
+  const Tensors operands = {{"M", *borrow_csr(3, 4, host.pos, host.crd, host.values)}, {"N", operand("sparse(4x4,nnz=9,seed=1)", "ds")}};
+  CompileOptions options;
+  options.changing_patterns = {"M"};
+  options.formats["C"] = *parse_format("ds");
+  const Kernel product = compiled(engine_with(), "C(i,j) = M(i,k) * N(k,j)", operands, options);
+  options.formats.clear();
+  options.patterns["C"] = "M";
+  const Kernel like = compiled(engine_with(), "C(i,j) = 2 * M(i,j) * M(i,j)", {{"M", operands.at("M")}}, options);
+  for (const Kernel& kernel : {product, like}) {
+    Bindings bindings = kernel.report().operands.size() == 1 ? bound({{"M", operands.at("M")}}) : bound(operands);
+    const auto symbolic = kernel.symbolic(bindings);
+    REQUIRE_MESSAGE(symbolic, symbolic.error().message);
+    std::vector<double> memory(symbolic->at("C").nnz(), 7);
+    bindings.output("C", *same_pattern(symbolic->at("C"), memory));
+    for (int run = 0; run < 2; ++run) {
+      const Error error = refused(kernel, bindings);
+      CHECK(error.kind == ErrorKind::input);
+      CHECK(error.code == ErrorCode::option);
+      CHECK(error.option == "changing_patterns");
+      CHECK(error.operand == "M");
+      CHECK(std::ranges::all_of(memory, [](double value) { return value == 7; }));
+    }
+    std::vector<double> dense(12, 7);
+    bindings.output("C", *borrow_dense({3, 4}, dense));
+    const std::vector<double> right = numbers(results_of(kernel, bindings).at("C"));
+    CHECK(dense == right);
+    host.crd = {1, 2, 0, 3};  // other coordinates, as many
+    CHECK(numbers(results_of(kernel, bindings).at("C")) != right);
+    host.crd = {0, 3, 1, 2};
+    CHECK(numbers(results_of(kernel, bindings).at("C")) == right);
+  }
+}
+
 }  // namespace bad_input_test

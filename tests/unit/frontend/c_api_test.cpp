@@ -101,8 +101,8 @@ TEST_CASE("the C API refuses arrays, names and numbers that cannot be meant") {
     CHECK(weft_bindings_replace_values(bindings, "x", WEFT_F64, values, more + 4, nullptr) == WEFT_INPUT);
     CHECK(weft_bindings_replace_values(bindings, "x", WEFT_F32, values, 2 * more + 4, nullptr) == WEFT_INPUT);
     weft_tensor* levels = nullptr;
-    CHECK(weft_tensor_levels(engine, "d", extents, 32, nullptr, nullptr, nullptr, nullptr, values, more + 4, WEFT_BORROW, &levels, nullptr) ==
-          WEFT_INPUT);
+    CHECK(weft_tensor_levels(engine, "d", extents, 32, nullptr, nullptr, nullptr, nullptr, values, more + 4, WEFT_BORROW, &levels,
+                             nullptr) == WEFT_INPUT);
     weft_tensor_free(levels);
   }
   weft_bindings_free(bindings);
