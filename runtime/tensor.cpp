@@ -154,7 +154,7 @@ Tensor TensorParts::vouched(const Tensor& tensor) {
   Tensor other = tensor;
   auto pattern = std::make_shared<StoredPattern>(*tensor.pattern_);
   if (!pattern->facts_owner) pattern->facts_owner = tensor.pattern_;
-  pattern->vouched = true;
+  pattern->vouched = pattern->sound;
   other.pattern_ = std::move(pattern);
   return other;
 }
