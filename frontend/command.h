@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/block_fill.h"
 #include "weft/error.h"
 #include "weft/memory.h"
 
@@ -80,6 +81,8 @@ Expected<Specialization> specialization(const CommandOptions& options);
 
 /// What weft info prints: shape, how much of each mode is used, the range of the values. Resource error while counting.
 Expected<std::string> info_text(const Tensor& tensor, const std::string& name, const Resources& resources);
+/// The layouts that it lists: of a matrix that has none and is not dense, the few that take least memory. Resource error while counting.
+Expected<std::vector<BlockFill>> listed_layouts(const Tensor& tensor, const std::string& name, const Resources& resources);
 /// What weft cache prints.
 Expected<std::string> cache_text(const CommandOptions& options);
 

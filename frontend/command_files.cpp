@@ -41,8 +41,8 @@ Expected<void> info(const CommandOptions& options) {
   if (resources->progress) clear_progress();
   if (!tensor) return std::unexpected(tensor.error());
   if (options.json) {
-    const auto layouts = smallest_blocks(*tensor, *resources);
-    return layouts ? write_text(*options.json, info_json(*tensor, file, resources->threads, *layouts)) : std::unexpected(layouts.error());
+    const auto layouts = listed_layouts(*tensor, file, *resources);
+    return layouts ? write_text(*options.json, info_json(*tensor, file, resources->threads, &*layouts)) : std::unexpected(layouts.error());
   }
   if (options.quiet) return {};
   auto text = info_text(*tensor, file, *resources);

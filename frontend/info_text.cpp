@@ -117,24 +117,30 @@ std::string range_text(std::span<const T> values, Scalar scalar) {
 }
 
 /// "  bcsr(3,3): 93 % full, 3.62 MB" for the blocks and strips of a matrix that take least memory.
-Expected<std::string> blocks_text(const Tensor& tensor, const Resources& resources) {
-  const auto blocks = smallest_blocks(tensor, resources);
-  if (!blocks) return std::unexpected(blocks.error());
+std::string blocks_text(const Tensor& tensor, const std::vector<BlockFill>& blocks) {
   std::string text;
-  for (const BlockFill& each : *blocks)
+  for (const BlockFill& each : blocks)
     text += fmt::format("  {}: {:.0f} % full, {}\n", each.layout(), 100 * each.fill, bytes_text(each.bytes(tensor)));
   return text;
 }
 
+/// What is counted: levels in order, without gaps.
+Expected<Tensor> in_order(const Tensor& given, const std::string& name, const Resources& resources) {
+  auto plain = in_plain_format(given, resources, name);
+  if (!plain || !has_gaps(plain->format())) return plain;
+  return convert(*plain, without_gaps(plain->format()), resources, name);
+}
+
+/// None for a tensor that has a layout, or is dense.
+Expected<std::vector<BlockFill>> listed(const Tensor& given, const Tensor& in_order, const Resources& resources) {
+  if (given.format().layout || in_order.format().all_dense()) return std::vector<BlockFill>();
+  return smallest_blocks(in_order, resources);
+}
+
 Expected<std::string> described(const Tensor& given, const std::string& name, const Resources& resources) {
-  auto in_plain = in_plain_format(given, resources, name);
-  if (!in_plain) return std::unexpected(in_plain.error());
-  Tensor tensor = std::move(*in_plain);
-  if (has_gaps(tensor.format())) {
-    auto plain = convert(tensor, without_gaps(tensor.format()), resources, name);
-    if (!plain) return std::unexpected(plain.error());
-    tensor = std::move(*plain);
-  }
+  const auto plain = in_order(given, name, resources);
+  if (!plain) return std::unexpected(plain.error());
+  const Tensor& tensor = *plain;
   std::string text = fmt::format("{}\n  {}\n", name, given.summary());
   const std::uint64_t stored = tensor.nnz();
   if (given.padded())
@@ -162,9 +168,9 @@ Expected<std::string> described(const Tensor& given, const std::string& name, co
       lines[mode] += '\n';
     }
     for (const std::string& line : lines) text += line;
-    const auto blocks = blocks_text(tensor, resources);
+    const auto blocks = listed(given, tensor, resources);
     if (!blocks) return std::unexpected(blocks.error());
-    if (!given.format().layout) text += *blocks;
+    text += blocks_text(tensor, *blocks);
   }
   const bool strided = std::ranges::any_of(tensor.format().levels, &Level::strided);  // beside elements of others
   if (strided) return text;
@@ -176,6 +182,13 @@ Expected<std::string> described(const Tensor& given, const std::string& name, co
 }
 
 }  // namespace
+
+Expected<std::vector<BlockFill>> listed_layouts(const Tensor& tensor, const std::string& name, const Resources& resources) {
+  return guarded({"counting the blocks of ", name}, [&]() -> Expected<std::vector<BlockFill>> {
+    const auto plain = in_order(tensor, name, resources);
+    return plain ? listed(tensor, *plain, resources) : std::unexpected(plain.error());
+  });
+}
 
 Expected<std::string> info_text(const Tensor& tensor, const std::string& name, const Resources& resources) {
   return guarded({"describing ", name}, [&] { return described(tensor, name, resources); });

@@ -91,7 +91,10 @@ Json& Json::operator[](std::string_view name) {
   return elements_.back();
 }
 
-void Json::push_back(Json element) { elements_.push_back(std::move(element)); }
+void Json::push_back(Json element) {
+  kind_ = Kind::array;
+  elements_.push_back(std::move(element));
+}
 
 void Json::print(std::string& to) const {
   if (kind_ == Kind::plain) {

@@ -37,6 +37,7 @@ class Json {
 
   /// The member of that name, made if there is none; members are printed in the order in which they were made.
   Json& operator[](std::string_view name);
+  /// What was null is an array then.
   void push_back(Json element);
   /// In one line, without blanks.
   std::string dump() const;

@@ -120,6 +120,15 @@ Json proofs_json(const std::vector<ProofReport>& proofs) {
   return json;
 }
 
+/// Null where they are not asked for.
+Json layouts_json(const Tensor& tensor, const std::vector<BlockFill>* layouts) {
+  if (layouts == nullptr) return {};
+  Json json = Json::array();
+  for (const BlockFill& each : *layouts)
+    json.push_back({{"layout", each.layout()}, {"fill", each.fill}, {"bytes", std::round(each.bytes(tensor))}});
+  return json;
+}
+
 }  // namespace
 
 std::string report_json(const Report& report, const std::map<std::string, double>& read_ms, bool ran) {
@@ -186,7 +195,7 @@ double density(const Tensor& tensor) {
   return density;
 }
 
-std::string info_json(const Tensor& tensor, const std::string& file, const Threads& threads, const std::vector<BlockFill>& layouts) {
+std::string info_json(const Tensor& tensor, const std::string& file, const Threads& threads, const std::vector<BlockFill>* layouts) {
   const Statistics& known = statistics(tensor, threads);
   Json json;
   json["weft"] = WEFT_VERSION;
@@ -206,6 +215,7 @@ std::string info_json(const Tensor& tensor, const std::string& file, const Threa
                                 {"extent", tensor.extent_of_level(level)},
                                 {"positions", tensor.positions(level)}});
     }
+    json["layouts"] = layouts_json(tensor, layouts);
     return text(json);
   }
   for (std::size_t level = 0; level < tensor.order(); ++level) {
@@ -218,8 +228,7 @@ std::string info_json(const Tensor& tensor, const std::string& file, const Threa
                               {"fiber_maximum", fibers.maximum},
                               {"fiber_spread", fibers.spread}});
   }
-  for (const BlockFill& each : layouts)
-    json["layouts"].push_back({{"layout", each.layout()}, {"fill", each.fill}, {"bytes", std::round(each.bytes(tensor))}});
+  json["layouts"] = layouts_json(tensor, layouts);
   return text(json);
 }
 

@@ -73,6 +73,18 @@ def case_files_in_layouts(weft):
     require_in("(j-i:s, i:d)", weft("info", "uniform(3x4)", "--format", "dia").out, "dense data")
 
 
+def case_info_lists_the_same_layouts_as_json(weft):
+    weft.write("m.tns", "".join(f"{2 * block + r + 1} {2 * block + c + 1} 1\n" for block in range(6) for r in range(2) for c in range(2)))
+    for name, *more in (["m.tns"], ["m.tns", "--format", "hs"], ["m.tns", "--format", "ds:1,0"], ["m.tns", "--format", "bcsr(2,2)"],
+                        ["m.tns", "--format", "dd"], ["uniform(4x4)"], ["sparse(9x9x9,nnz=5)"], ["sparse(4x4,nnz=0)"]):
+        layouts = json.loads(weft("info", name, *more, "--json").out)["layouts"]
+        shown = [f"{each['layout']}: {100 * each['fill']:.0f} % full" for each in layouts]
+        lines = [line.strip().rsplit(",", 1)[0] for line in weft("info", name, *more).out.splitlines() if " % full, " in line]
+        require_equal(shown, lines, f"layouts of {name} {more}")
+        require(bool(lines) == (name == "m.tns" and more[1:] not in (["bcsr(2,2)"], ["dd"])), f"layouts of {name} {more}: {lines}")
+        require(all(isinstance(each["bytes"], float) for each in layouts), f"bytes of {layouts}")
+
+
 def case_kernels_read_layouts(weft):
     operands = ["y(i) = A(i,j) * x(j)", "A=sparse(8x9,nnz=20)", "x=uniform(9)", "--out", "y=y.tns", "-q", "--format"]
     weft(*operands, "A:ds")

@@ -26,7 +26,6 @@ TEST_CASE("json: values, members in the order in which they were made, arrays") 
   json["empty"] = Json::array();
   json["inner"] = {{"a", 1}, {"b", {{"c", "d"}}}};
   json["inner"]["a"] = 2;
-  json["more"] = Json::array();
   json["more"].push_back({{"x", 1}});
   CHECK(json.dump() ==
         R"({"whole":18446744073709551615,"negative":-3,"real":0.1,"round":3.0,"large":1e+300,"nan":null,"truth":true,"none":null,)"
