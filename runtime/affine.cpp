@@ -300,6 +300,61 @@ std::optional<ValueRange> Affine::range(std::span<const ValueRange> variables) c
 
 namespace {
 
+struct WideRange {
+  Wide least = 0;
+  Wide most = 0;
+  bool empty() const { return most < least; }
+};
+
+WideRange common(const WideRange& a, const WideRange& b) { return {std::max(a.least, b.least), std::min(a.most, b.most)}; }
+
+Wide quotient_of(Wide a, Wide b) { return a / b - (a % b < 0 ? 1 : 0); }  // b > 0
+
+/// Where a number of `numbers` has a remainder within `rests`, which are none below 0 or from the modulus on.
+WideRange with_remainders(const WideRange& numbers, Wide modulus, const WideRange& rests) {
+  const Wide first = numbers.least - quotient_of(numbers.least, modulus) * modulus;
+  const Wide last = numbers.most - quotient_of(numbers.most, modulus) * modulus;
+  const Wide up = first < rests.least ? rests.least - first : first > rests.most ? modulus - first + rests.least : 0;
+  const Wide down = last > rests.most ? last - rests.most : last < rests.least ? last + modulus - rests.most : 0;
+  return {numbers.least + up, numbers.most - down};
+}
+
+/// The same of factor * (atom / divisor % modulus).
+bool narrow_term(std::span<ValueRange> variables, const AffineTerm& term, const WideRange& values) {
+  const auto atom = term.sum ? term.sum->range(variables) : std::optional(variables[term.variable]);
+  if (!atom) return true;
+  const Wide factor = term.factor < 0 ? -Wide{term.factor} : Wide{term.factor};
+  const WideRange turned = term.factor < 0 ? WideRange{-values.most, -values.least} : values;
+  WideRange quantity{-quotient_of(-turned.least, factor), quotient_of(turned.most, factor)};
+  WideRange quotient{floor_quotient(atom->least, term.divisor), floor_quotient(atom->most, term.divisor)};
+  if (term.modulus == 0) {
+    quotient = common(quotient, quantity);
+  } else {
+    quantity = common(quantity, {0, Wide{term.modulus} - 1});
+    if (quantity.empty()) return false;
+    quotient = with_remainders(quotient, term.modulus, quantity);
+  }
+  const WideRange divided{quotient.least * term.divisor, quotient.most * term.divisor + term.divisor - 1};
+  const WideRange left = common(divided, {atom->least, atom->most});
+  if (quotient.empty() || left.empty()) return false;
+  const ValueRange narrowed{static_cast<std::int64_t>(left.least), static_cast<std::int64_t>(left.most)};
+  if (term.sum) return narrow(variables, *term.sum, narrowed);
+  variables[term.variable] = narrowed;
+  return true;
+}
+
+}  // namespace
+
+bool narrow(std::span<ValueRange> variables, const Affine& expression, const ValueRange& values) {
+  for (const AffineTerm& term : expression.terms()) {
+    const auto rest = expression.minus(Affine::of(term)).range(variables);
+    if (rest && !narrow_term(variables, term, {Wide{values.least} - rest->most, Wide{values.most} - rest->least})) return false;
+  }
+  return true;
+}
+
+namespace {
+
 /// Without its sign.
 std::string term_text(const AffineTerm& term, std::span<const std::string> names) {
   std::string text = term.sum ? fmt::format("({})", term.sum->text(names)) : names[term.variable];

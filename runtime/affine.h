@@ -88,4 +88,8 @@ constexpr std::int64_t floor_remainder(std::int64_t a, std::int64_t b) { return 
 /// Range of term.factor * (atom / divisor % modulus).
 std::optional<ValueRange> range_of(const AffineTerm& term, std::span<const ValueRange> variables);
 
+/// Takes from the ends of the variables' ranges what gives the expression no value within `values`, as far as each variable by itself
+/// tells. False: nothing is left of some.
+bool narrow(std::span<ValueRange> variables, const Affine& expression, const ValueRange& values);
+
 }  // namespace weft

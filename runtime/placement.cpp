@@ -154,31 +154,79 @@ Expected<void> Placement::find_bounds(std::string_view name) {
   return {};
 }
 
-Expected<void> Placement::find_inverse(std::string_view name) {
-  Elimination levels(ranges_);
-  std::vector<ValueRange> values;
-  for (std::size_t l = 0; l < levels_.size(); ++l) {
-    if (layout_.levels[l].value) levels.add(*layout_.levels[l].value, Affine::variable(static_cast<std::uint32_t>(l)));
-    values.push_back(levels_[l].range);
+/// Where the modes and free names of coordinates that have a place are: of some layouts only these are told apart. The first one alone
+/// where there are none.
+std::vector<ValueRange> Placement::ranges_of_places() const {
+  constexpr int most_rounds = 16;
+  std::vector<ValueRange> ranges = ranges_;
+  for (int round = 0; round < most_rounds; ++round) {
+    const std::vector<ValueRange> before = ranges;
+    for (std::size_t l = 0; l < levels_.size(); ++l) {
+      const LayoutLevel& level = layout_.levels[l];
+      if (!level.value || counted_ == l) continue;
+      ValueRange values = levels_[l].range;
+      const auto low = levels_[l].low ? level.low->range(ranges) : std::nullopt;
+      const auto high = levels_[l].high ? level.high->range(ranges) : std::nullopt;
+      if (low) values.least = std::max(values.least, low->least);
+      if (high) values.most = std::min(values.most, high->most - 1);
+      if (values.most < values.least || !narrow(ranges, *level.value, values)) {
+        std::fill_n(ranges.begin(), extents_.size(), ValueRange{0, 0});
+        return ranges;
+      }
+    }
+    if (ranges == before) break;
   }
-  for (std::uint32_t variable = 0; variable < ranges_.size(); ++variable) {
+  return ranges;
+}
+
+/// The variables as expressions of the levels; the first one of which there is none.
+std::optional<std::uint32_t> Placement::solve(const std::vector<ValueRange>& ranges) {
+  Elimination levels(ranges);
+  inverse_.clear();
+  for (std::size_t l = 0; l < levels_.size(); ++l)
+    if (layout_.levels[l].value) levels.add(*layout_.levels[l].value, Affine::variable(static_cast<std::uint32_t>(l)));
+  for (std::uint32_t variable = 0; variable < ranges.size(); ++variable) {
     auto inverse = levels.value_of(Affine::variable(variable));
-    if (!inverse) return not_inverted(variable, name);
-    if (!inverse->range(values))
+    if (!inverse) return variable;
+    inverse_.push_back(std::move(*inverse));
+  }
+  return std::nullopt;
+}
+
+Expected<void> Placement::find_inverse(std::string_view name) {
+  if (solve(ranges_)) {
+    inverse_within_bounds_ = true;
+    if (const auto variable = solve(ranges_of_places())) return not_inverted(*variable, name);
+  }
+  std::vector<ValueRange> values;
+  for (const PlacedLevel& level : levels_) values.push_back(level.range);
+  for (const Affine& inverse : inverse_) {
+    if (!inverse.range(values))
       return input_error(fmt::format("layout {} of {}: the levels of the extents {} lead beyond 2^63 - 1", layout_.text(), name,
                                      fmt::join(extents_, "x")));
-    inverse_.push_back(std::move(*inverse));
   }
   return {};
 }
 
-/// Two coordinates that share their levels, if the first few thousand have such; else the expressions that are in the way.
+bool Placement::within_bounds(std::span<const std::int64_t> coordinates) const {
+  for (std::size_t l = 0; l < levels_.size(); ++l) {
+    const LayoutLevel& level = layout_.levels[l];
+    if (!level.value) continue;
+    const std::int64_t value = level.value->at(coordinates);
+    if (level.low && value < level.low->at(coordinates)) return false;
+    if (level.high && value >= level.high->at(coordinates)) return false;
+  }
+  return true;
+}
+
+/// Two coordinates that share their place, if the first few thousand have such; else the expressions that are in the way.
 std::unexpected<Error> Placement::not_inverted(std::uint32_t variable, std::string_view name) const {
   const std::vector<std::uint64_t> corner = corner_of(extents_);
   std::vector<std::int64_t> coordinates(ranges_.size(), 0);
   std::map<std::vector<std::int64_t>, std::vector<std::int64_t>> seen;
   const bool empty = std::ranges::find(extents_, std::uint64_t{0}) != extents_.end();
   for (bool more = !empty && !starts_; more; more = next_in(corner, coordinates)) {
+    if (!within_bounds(coordinates)) continue;
     std::vector<std::int64_t> values;
     for (const LayoutLevel& level : layout_.levels) values.push_back(level.value ? level.value->at(coordinates) : 0);
     const auto [place, fresh] = seen.try_emplace(std::move(values), coordinates);

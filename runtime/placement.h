@@ -30,7 +30,7 @@ struct PlacedLevel {
 
 class Placement {
  public:
-  /// Input errors: another number of modes; coordinates that share all levels, by example where a search finds one; levels that
+  /// Input errors: another number of modes; coordinates that share a place, by example where a search finds one; levels that
   /// cannot be inverted; bounds that the levels above do not tell; numbers beyond 2^63 - 1, or beyond the bits of a level.
   static Expected<Placement> of(const Layout& layout, std::span<const std::uint64_t> extents, std::string_view name);
 
@@ -42,6 +42,9 @@ class Placement {
   const std::vector<ValueRange>& ranges() const { return ranges_; }
   /// A mode, or a free name, as an expression of the levels' values.
   const Affine& inverse(std::size_t variable) const { return inverse_[variable]; }
+  /// Whether inverses follow only where coordinates have a place, as i = c0 of i%8:d(2..4) over 9: other values of levels may lead to
+  /// modes whose levels hold something else.
+  bool inverse_within_bounds() const { return inverse_within_bounds_; }
 
   std::optional<std::size_t> slots() const { return slots_; }    ///< the level of slots
   std::optional<std::size_t> starts() const { return starts_; }  ///< that of the free name
@@ -65,6 +68,9 @@ class Placement {
   Expected<void> find_ranges(std::string_view name);
   Expected<void> find_bounds(std::string_view name);
   Expected<void> find_inverse(std::string_view name);
+  std::vector<ValueRange> ranges_of_places() const;
+  std::optional<std::uint32_t> solve(const std::vector<ValueRange>& ranges);
+  bool within_bounds(std::span<const std::int64_t> coordinates) const;
   std::unexpected<Error> not_inverted(std::uint32_t variable, std::string_view name) const;
 
   Layout layout_;
@@ -72,6 +78,7 @@ class Placement {
   std::vector<ValueRange> ranges_;
   std::vector<PlacedLevel> levels_;
   std::vector<Affine> inverse_;
+  bool inverse_within_bounds_ = false;
   std::optional<std::size_t> slots_;
   std::optional<std::size_t> starts_;
   std::optional<std::size_t> counted_;

@@ -175,7 +175,7 @@ std::optional<std::vector<std::int64_t>> coordinate_of(const Placement& placemen
 /// The levels as parts or sums of modes, each mode the own one of some level; nothing where they are not.
 std::optional<LocatedLevels> located_sums(const Placement& placement) {
   const Layout& layout = placement.layout();
-  if (!layout.free.empty() || placement.depends_on_data()) return std::nullopt;
+  if (!layout.free.empty() || placement.depends_on_data() || placement.inverse_within_bounds()) return std::nullopt;
   LocatedLevels located;
   std::vector<std::optional<std::vector<std::int64_t>>> coordinates(layout.levels.size());
   std::map<std::uint32_t, std::uint32_t> level_of;  // by mode: one of which it is the own one
@@ -391,7 +391,7 @@ class Exposer {
       if (cuts_of(parts, mode)) continue;
       if (!placement) {
         auto placed = Placement::of(layout, network_.tensors[tensor].extents, network_.tensors[tensor].name);
-        if (!placed || std::ranges::any_of(placed->levels(), &PlacedLevel::varies)) return std::nullopt;
+        if (!placed || placed->inverse_within_bounds() || std::ranges::any_of(placed->levels(), &PlacedLevel::varies)) return std::nullopt;
         placement = std::move(*placed);
       }
       auto sum = sum_of(*placement, mode, extents);

@@ -122,14 +122,22 @@ bool divides(const Affine& value) {
   return std::ranges::any_of(value.terms(), [](const AffineTerm& term) { return term.divisor != 1 || (term.sum && divides(*term.sum)); });
 }
 
+bool tells_a_mode(const Placement& placement, std::uint32_t level) {
+  for (std::size_t n = 0; n < placement.ranges().size(); ++n)
+    if (placement.inverse(n).uses(level)) return true;
+  return false;
+}
+
 /// That levels hold what their expressions say of the modes, where these alone do not follow. Where some mode has one coordinate, which is
 /// known without a level, modes may follow from fewer levels than there are (Placement::inverse): of 12x1, i is what j-i:s tells, and i:d
-/// may hold something else. Where inverses divide, some values of levels are of no coordinate: odd ones of 2*i:d, of which i is half.
+/// may hold something else, as may i/2 beside i. Where inverses divide, some values of levels are of no coordinate: odd ones of 2*i:d, of
+/// which i is half.
 std::vector<std::string> held_by_levels(const Placement& placement, const Names& values) {
-  bool follow = std::ranges::find(placement.extents(), std::uint64_t{1}) == placement.extents().end();
-  for (std::size_t n = 0; n < placement.ranges().size(); ++n) follow = follow && !divides(placement.inverse(n));
-  if (follow) return {};
   const Layout& layout = placement.layout();
+  bool follow = !placement.inverse_within_bounds() && std::ranges::find(placement.extents(), std::uint64_t{1}) == placement.extents().end();
+  for (std::size_t n = 0; n < placement.ranges().size(); ++n) follow = follow && !divides(placement.inverse(n));
+  for (std::uint32_t l = 0; l < layout.levels.size(); ++l) follow = follow && (!layout.levels[l].value || tells_a_mode(placement, l));
+  if (follow) return {};
   Names variables;
   for (std::size_t n = 0; n < placement.ranges().size(); ++n) variables.push_back(term_of(placement.inverse(n), values));
   const Names terms = terms_of_levels(layout, variables, values);
@@ -209,6 +217,13 @@ Claim apart_claim(const Layout& layout, std::span<const std::uint64_t> extents) 
   const Names one = terms_of_levels(layout, a, slots);
   const Names other = terms_of_levels(layout, b, slots);
   for (std::size_t l = 0; l < one.size(); ++l) query.require(equal(one[l], other[l]));
+  for (std::size_t l = 0; l < one.size(); ++l) {  // what has no place shares none
+    const LayoutLevel& level = layout.levels[l];
+    if (level.low) query.require(fmt::format("(<= {} {})", term_of(*level.low, a), one[l]));
+    if (level.low && !level.low->is_number()) query.require(fmt::format("(<= {} {})", term_of(*level.low, b), other[l]));
+    if (level.high) query.require(fmt::format("(< {} {})", one[l], term_of(*level.high, a)));
+    if (level.high && !level.high->is_number()) query.require(fmt::format("(< {} {})", other[l], term_of(*level.high, b)));
+  }
   const auto modes = static_cast<std::ptrdiff_t>(layout.modes.size());
   const Names first(a.begin(), a.begin() + modes);
   const Names second(b.begin(), b.begin() + modes);

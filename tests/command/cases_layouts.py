@@ -42,6 +42,27 @@ def case_layouts_are_proven(weft):
     require_equal(json.loads(weft("layout", "csr", "--shape", "0x7", "--json").out)["proofs"], [], "no places, no claims")
 
 
+def case_bounds_tell_coordinates_apart(weft):
+    """Coordinates without a place share none, and a refusal names none of them."""
+    for layout, shape, inverse in (("(i,j) -> (j:s, i%8:d(2..4))", "9x2", "i = c1+2"), ("(i) -> ((i+1)/2:d(0..1))", "9", "i = 0")):
+        page = weft("layout", layout, "--shape", shape).out
+        require_in(inverse, page, layout)
+        require_in("proven: no two coordinates share all levels", page, layout)
+    require_in("proven: no coordinate has two places", weft("layout", "(i,j) -> (i/2:d, i:d, j:d)", "--shape", "4x2").out, "a level too many")
+    weft.error("layout", "(i) -> (i%8:d(6..8))", "--shape", "15", says="(6) and (14) share their levels")
+    weft.error("layout", "(i) -> (i%4:d(0..1), i/3:d)", "--shape", "15", says="weft cannot invert (i%4, i/3)")
+    weft.write("m.tns", "3 1 5\n4 1 2\n4 2 -1\n")
+    for layout in ("(i,j) -> (j:s, i%8:d(2..4))", "(i,j) -> (j:d, i%8:d(2..4))", "(i,j) -> ((i-2)/4:d(0..1), i%8:d(2..4), j:d)"):
+        weft("convert", "m.tns:9x2", "out.tns", "--format", layout, "-q")
+        require_equal(read_tns(weft.text("out.tns")), read_tns(weft.text("m.tns")), layout)
+        for text, other in (("R(i) = A(i,j) * x(j)", "x=uniform(2)"), ("R(j) = A(i,j) * x(i)", "x=uniform(9)"), ("R(i,j) = A(i,j) * x(i,j)", "x=sparse(9x2,nnz=9)")):
+            def result(format):
+                weft("run", text, "A=m.tns:9x2", other, "--format", "A:" + format, "--out", "R=R.tns", "-q", "--no-cache")
+                return {coordinates: value for coordinates, value in read_tns(weft.text("R.tns")).items() if value != 0}
+            require_equal(result(layout), result("ss"), f"{text} in {layout}")
+    weft.error("convert", "m.tns:9x2", "-", "--format", "(i,j) -> (j:s, i%8:d(3..4))", says="(2,0) of m.tns:9x2 has no place")
+
+
 def case_wrong_layouts_show_where(weft):
     weft.error("layout", "(i,j) -> (i:d, j:x)", "--shape", "3x4", says=["unknown level kind 'x'", "\n  (i,j) -> (i:d, j:x)\n                   ^"])
     weft.error("layout", "(i,j) -> (i/4:d, j/4:d, i%4:d)", "--shape", "100x200", says="(0,0) and (0,1) share their levels")

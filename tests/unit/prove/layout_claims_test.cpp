@@ -127,6 +127,27 @@ TEST_CASE("two coordinates that share their levels are found however far apart t
   CHECK(verdict_on(apart_claim(*layout, std::vector<std::uint64_t>{999, 3})).verdict == Verdict::proven);
 }
 
+TEST_CASE("coordinates without a place share none") {
+  const auto apart = [](std::string_view text, std::uint64_t extent) {
+    return verdict_on(apart_claim(*parse_layout(text), std::vector<std::uint64_t>{extent, 2}));
+  };
+  CHECK(apart("(i,j) -> (j:s, i%8:d(2..4))", 10).verdict == Verdict::proven);
+  CHECK(apart("(i,j) -> (j:s, i%8:d(2..4))", 11).counterexample.find("2,") != std::string::npos);
+  CHECK(apart("(i,j) -> (j:s, i%8:d(j..j+1))", 8).verdict == Verdict::proven);
+  CHECK(apart("(i,j) -> (j:s, i%8:d(j..j+1))", 9).verdict == Verdict::refuted);
+}
+
+TEST_CASE("claims of layouts whose bounds tell coordinates apart") {
+  for (const std::string text : {"(i,j) -> (j:d, i%8:d(2..4))", "(i,j) -> ((i+1)/2:d(1), j:d)", "(i,j) -> (i/2:d(2), i%8:d(6), j:d)"}) {
+    CAPTURE(text);
+    const Placement placement = placed(text, {text.find("/2:d(2)") == std::string::npos ? 9U : 4U, 2});
+    const std::vector<Claim> claims = layout_claims(placement);
+    for (const char* kind : {"apart", "once"}) CHECK(verdict_on(*claim_of(claims, kind)).verdict == Verdict::proven);
+    CHECK((verdict_on(*claim_of(claims, "total")).verdict == Verdict::proven) == all_have_places(placement));
+    CHECK((verdict_on(*claim_of(claims, "within")).verdict == Verdict::proven) == all_are_coordinates(placement));
+  }
+}
+
 TEST_CASE("what Z3 does not understand is an internal error, and values have signs") {
   auto smt = Smt::create();
   REQUIRE(smt);

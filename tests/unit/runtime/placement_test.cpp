@@ -116,6 +116,54 @@ TEST_CASE("layouts that do not tell coordinates apart are refused, by example or
         std::string::npos);
 }
 
+TEST_CASE("only coordinates that have a place have to be told apart") {
+  CHECK(check_inverse(placed("(i,j) -> (j:s, i%8:d(2..4))", {9, 2})) == 4);
+  CHECK(check_inverse(placed("(i) -> ((i+1)/2:d(0..1))", {9})) == 1);
+  CHECK(check_inverse(placed("(i) -> ((i+1)/2:d(7..9))", {9})) == 0);
+  CHECK(refusal("(i) -> (i%8:d(6..8))", {15}).find("(6) and (14) share their levels") != std::string::npos);
+  CHECK(refusal("(i) -> (i%4:d(1), i/3:d)", {15}).find("weft cannot invert (i%4, i/3)") != std::string::npos);
+  std::size_t accepted = 0, refused = 0;
+  for (const std::string_view pattern :
+       {"(i,j) -> (j:s, i%4:d(LO..HI))", "(i,j) -> ((i+1)/2:d(LO..HI), j:d)", "(i,j) -> (j:d, (3-i)%5/2:d(LO..HI))",
+        "(i,j) -> ((2*i+j)/3:d(LO..HI), j:s)", "(i,j) -> (i+j:d(LO..HI), j%3:s)", "(i,j) -> (j:d, (i+2)%6:d(j+LO..j+HI))",
+        "(i,j) -> (i%3:d(LO..HI), i/2:d(0..2), (j-i)/2:d(LO..HI))"}) {
+    for (const Extents& extents : {Extents{1, 1}, Extents{3, 2}, Extents{9, 2}, Extents{4, 5}, Extents{7, 7}}) {
+      for (std::int64_t low = -2; low <= 4; ++low) {
+        for (std::int64_t high = low; high <= 6; ++high) {
+          std::string text(pattern);
+          for (const auto& [word, number] :
+               {std::pair("LO", std::to_string(low)), std::pair("HI", std::to_string(high)), std::pair("+-", std::string("-"))})
+            while (text.find(word) != std::string::npos) text.replace(text.find(word), 2, number);
+          CAPTURE(text);
+          CAPTURE(extents[0]);
+          const Layout layout = *parse_layout(text);
+          std::size_t places = 0;
+          std::set<std::vector<std::int64_t>> distinct;
+          for (const Extents& coordinates : box(extents)) {
+            const std::vector<std::int64_t> modes(coordinates.begin(), coordinates.end());
+            std::vector<std::int64_t> values;
+            bool within = true;
+            for (const LayoutLevel& level : layout.levels) {
+              values.push_back(level.value->at(modes));
+              within = within && !(level.low && values.back() < level.low->at(modes));
+              within = within && !(level.high && values.back() >= level.high->at(modes));
+            }
+            places += within;
+            if (within) distinct.insert(values);
+          }
+          const auto placement = Placement::of(layout, extents, "T");
+          if (placement) CHECK(check_inverse(*placement) == places);
+          if (placement) CHECK(distinct.size() == places);
+          if (!placement) CHECK((placement.error().message.find("share their levels") != std::string::npos) == (distinct.size() != places));
+          ++(placement ? accepted : refused);
+        }
+      }
+    }
+  }
+  CHECK(accepted > 500);
+  CHECK(refused > 100);
+}
+
 TEST_CASE("some coordinates of long extents are told apart by them") {
   check_inverse(placed("(i,j) -> (i%4:d, j:s)", {4, 9}));
   CHECK(refusal("(i,j) -> (i%4:d, j:s)", {5, 9}).find("(0,0) and (4,0) share") != std::string::npos);
