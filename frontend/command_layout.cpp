@@ -74,9 +74,16 @@ std::string values_text(const Placement& placement, std::size_t l) {
   return fmt::format("values {} to {}", least, most);
 }
 
+/// Whether every coordinate has a place; ranges alone do not tell it of all bounds: j-i:d(-i..).
+bool is_total(const Placement& placement, const std::vector<SettledClaim>& proofs) {
+  return placement.total() || std::ranges::any_of(proofs, [](const SettledClaim& proof) {
+           return proof.claim.kind == "total" && proof.verdict == Verdict::proven;
+         });
+}
+
 /// Which coordinates have a place.
-std::string places_text(const Placement& placement) {
-  if (placement.total()) return "every coordinate has one";
+std::string places_text(const Placement& placement, bool total) {
+  if (total) return "every coordinate has one";
   std::vector<std::string> conditions;
   for (std::size_t l = 0; l < placement.levels().size(); ++l) {
     if (!placement.levels()[l].narrowed) continue;
@@ -152,7 +159,7 @@ std::string layout_page(const Placement& placement, const std::string& given, co
     text += properties.empty() ? "\n" : fmt::format("; {}\n", fmt::join(properties, "; "));
   }
   for (std::size_t mode = 0; mode < layout.modes.size(); ++mode) text += fmt::format("  {}\n", placement.inverse_text(mode));
-  text += fmt::format("  places: {}\n", places_text(placement));
+  text += fmt::format("  places: {}\n", places_text(placement, is_total(placement, proofs)));
   for (const SettledClaim& proof : proofs) text += proof_text(proof);
   return text;
 }
@@ -178,8 +185,8 @@ Json layout_json(const Placement& placement, const std::string& given, const std
   }
   json["inverse"] = Json::array();
   for (std::size_t mode = 0; mode < layout.modes.size(); ++mode) json["inverse"].push_back(placement.inverse_text(mode));
-  json["total"] = placement.total();
-  json["places"] = places_text(placement);
+  json["total"] = is_total(placement, proofs);
+  json["places"] = places_text(placement, is_total(placement, proofs));
   json["proofs"] = Json::array();
   for (const SettledClaim& proof : proofs) {
     json["proofs"].push_back({{"kind", proof.claim.kind},

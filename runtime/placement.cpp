@@ -137,7 +137,7 @@ Expected<void> Placement::find_bounds(std::string_view name) {
                                        layout_.level_text(l)));
       const ValueRange values_left = is_low ? ValueRange{range->least, placed.range.most} : ValueRange{placed.range.least, range->most - 1};
       placed.extent = std::min(placed.extent, values_in(common(placed.range, values_left)));
-      placed.narrowed = true;
+      placed.narrowed = placed.narrowed || (is_low ? range->most > placed.range.least : range->least <= placed.range.most);
       (is_low ? placed.low : placed.high) = std::move(*told);
     }
     if (placed.low && placed.high) {

@@ -24,6 +24,18 @@ def case_a_layout_is_explained(weft):
     require_equal(weft("layout", "csr", "--shape", "4x5", "--quiet").out, "", "quiet")
 
 
+def case_layouts_whose_bounds_leave_nothing_out_are_total(weft):
+    for layout, shape in (("lower", "4x1"), ("lower", "1x1"), ("upper", "1x4"), ("upper", "1x1"), ("band(3,4)", "4x5"),
+                          ("(i,j) -> (i:d, j-i:d(-i..))", "4x5"), ("(i,j) -> (i:d, j:d(i-3..i+5))", "4x5")):
+        report = json.loads(weft("layout", layout, "--shape", shape, "--json").out)
+        require_equal((report["total"], report["places"]), (True, "every coordinate has one"), f"{layout} of {shape}")
+        require_in("places: every coordinate has one", weft("layout", layout, "--shape", shape).out, f"{layout} of {shape}")
+    for layout, shape in (("lower", "4x2"), ("upper", "2x4"), ("(i,j) -> (i:d, j:d(i-2..i+5))", "4x5"), ("(i,j) -> (i:d, j-i:d(1-i..))", "4x5")):
+        report = json.loads(weft("layout", layout, "--shape", shape, "--json").out)
+        require_equal(report["total"], False, f"{layout} of {shape}")
+        require_in("those of which j", report["places"], f"{layout} of {shape}")
+
+
 def case_layouts_are_proven(weft):
     report = json.loads(weft("layout", "bcsr(2,3,unaligned)", "--shape", "9x7", "--json").out)
     verdicts = {proof["kind"]: proof["verdict"] for proof in report["proofs"]}
