@@ -194,9 +194,14 @@ class LayoutBuild {
 
   std::unexpected<Error> wrong(const std::string& message) const { return fail(ErrorKind::input, ErrorCode::out_of_range, name_, message); }
 
-  std::unexpected<Error> without_place(std::uint64_t entry) const {
+  std::vector<std::uint64_t> coordinates_of(std::uint64_t entry) const {
     std::vector<std::uint64_t> coordinates;
     for (std::size_t mode = 0; mode < extents_.size(); ++mode) coordinates.push_back(read(modes_, mode)[entry]);
+    return coordinates;
+  }
+
+  std::unexpected<Error> without_place(std::uint64_t entry) const {
+    const std::vector<std::uint64_t> coordinates = coordinates_of(entry);
     const std::vector<std::int64_t> modes(coordinates.begin(), coordinates.end());
     for (std::size_t l = 0; l < order(); ++l) {
       if (!is_computed(l)) continue;
@@ -276,8 +281,9 @@ class LayoutBuild {
       if (begins) start = runs ? value : std::max(end, std::min(value, last_start));
       end = runs ? value + 1 : start + width;
       if (!runs && value >= end)
-        return wrong(fmt::format("an entry of {} has no place in the layout {}: level {} has {} values from its start on, not {}", name_,
-                                 layout_.text(), layout_.level_text(counted), width, value - start + 1));
+        return wrong(fmt::format("{} of {} has no place in the layout {}: level {} has {} values from its start on, not {}",
+                                 coordinates_text(coordinates_of(entry)), name_, layout_.text(), layout_.level_text(counted), width,
+                                 value - start + 1));
       column(levels_, starts).put(entry, start);
       column(levels_, counted).put(entry, value - start);
     }

@@ -198,7 +198,14 @@ TEST_CASE("starts are chosen, moved back where the extent ends") {
   CHECK(pos(sky, 2) == Numbers{0, 4, 4, 5});
   CHECK(values(sky) == Values{1, 0, 0, 2, 3});
   CHECK(contains(refusal({.extents = {1, 7}, .tuples = {{0, 1}, {0, 5}}, .values = {1, 2}}, "(i,j) -> (i:d, b:q, j-b:d(3))"),
-                 "has 3 values from its start on, not 5"));
+                 "(0,5) of T has no place in the layout (i,j) -> (i:d, b:q, j-b:d(3)): level j-b:d(3) has 3 values from its start on, "
+                 "not 5"));
+  CHECK(contains(refusal({.extents = {9, 7}, .tuples = {{0, 1}, {8, 0}, {3, 5}, {3, 2}}, .values = {1, 2, 3, 0}},
+                         "(i,j) -> (i:d(..8), b:q, j-b:d(3))"),
+                 "(8,0) of T has no place"));
+  CHECK(contains(refusal({.extents = {9, 7}, .tuples = {{8, 0}, {3, 5}, {0, 1}, {3, 2}}, .values = {0, 3, 1, 2}},
+                         "(i,j) -> (i:d(..8), b:q, j-b:d(3))"),
+                 "(3,5) of T has no place"));
 }
 
 TEST_CASE("slots are numbered, and filled up at the least unused coordinates") {
