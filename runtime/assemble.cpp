@@ -10,6 +10,7 @@
 #include "runtime/blocks.h"
 #include "runtime/build.h"
 #include "runtime/extents.h"
+#include "runtime/gaps.h"
 #include "runtime/indices.h"
 #include "runtime/level_traits.h"
 #include "runtime/scalar_traits.h"
@@ -104,8 +105,7 @@ class Assembly {
   Expected<Buffer> allocate(std::uint64_t elements, std::uint64_t element_bytes) const {
     std::uint64_t bytes = saturating_product(elements, element_bytes);
     if (bytes == saturated)
-      return resource_error(fmt::format("{} in format {} needs more than 2^64 bytes; choose a sparse format", name_,
-                                        tensor_.format.text()));
+      return beyond_addresses(tensor_.format, entries_.layout, name_);
     return Buffer::allocate(bytes, resources_.memory, name_);
   }
 

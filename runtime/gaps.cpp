@@ -13,6 +13,7 @@
 #include "runtime/level_traits.h"
 #include "runtime/tensor_facts.h"
 #include "runtime/widths.h"
+#include "weft/layout.h"
 
 namespace weft {
 namespace {
@@ -74,10 +75,6 @@ class Fibers {
   Indices crd_;
   std::uint64_t empty_;
 };
-
-std::unexpected<Error> beyond_addresses(const Format& format, std::string_view name) {
-  return resource_error(fmt::format("{} in format {} needs more than 2^64 bytes; choose a sparse format", name, format.text()));
-}
 
 /// What Relaying holds at the same time, at least, counted level by level.
 class LeastBytes {
@@ -150,7 +147,7 @@ class Relaying {
 
   Expected<Buffer> allocate(std::uint64_t elements, std::uint64_t bytes) const {
     const std::uint64_t size = saturating_product(elements, bytes);
-    if (size == saturated) return beyond_addresses(to_.format, name_);
+    if (size == saturated) return beyond_addresses(to_.format, nullptr, name_);
     return Buffer::allocate(size, resources_.memory, name_);
   }
 
@@ -369,6 +366,11 @@ std::uint64_t entries_of_level(const Tensor& tensor, std::size_t level) {
   return count;
 }
 
+std::unexpected<Error> beyond_addresses(const Format& format, const Layout* layout, std::string_view name) {
+  const std::string stored = layout == nullptr ? "format " + format.text() : "layout " + layout->text();
+  return resource_error(fmt::format("{} in {} needs more than 2^64 bytes; choose a sparse format", name, stored));
+}
+
 Expected<void> room_for_gaps(const Format& format, std::span<const std::uint64_t> extents, const KnownAhead& known,
                              const Resources& resources, std::string_view name) {
   if (!has_gaps(format)) return {};
@@ -377,7 +379,7 @@ Expected<void> room_for_gaps(const Format& format, std::span<const std::uint64_t
   for (std::size_t level = 0; level < wide.order(); ++level)
     bytes.add(wide.levels[level], extents[wide.mode_order[level]], known.least.empty() ? 0 : known.least[level]);
   bytes.add_values(wide.scalar);
-  if (bytes.most() == saturated) return beyond_addresses(format, name);
+  if (bytes.most() == saturated) return beyond_addresses(format, known.layout, name);
   const auto room = resources.memory.charge(bytes.most() - std::min(bytes.most(), known.given_back), name);
   return room ? Expected<void>{} : std::unexpected(room.error());
 }

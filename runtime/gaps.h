@@ -48,7 +48,11 @@ struct KnownAhead {
   std::vector<std::uint64_t> least = {};  ///< entries that each level has at least; empty: none
   std::uint64_t most = saturated;         ///< that no level has more of
   std::uint64_t given_back = 0;           ///< bytes that are in use now, and may not be when it is made
+  const Layout* layout = nullptr;         ///< whose levels these are, for messages; null: of the format
 };
+/// Resource error: 64 bits do not count the bytes.
+std::unexpected<Error> beyond_addresses(const Format& format, const Layout* layout, std::string_view name);
+
 /// Resource error naming `name` where the memory has no room for what relaid() holds at the same time while it makes a tensor
 /// over the extents (by mode), told before any of that is written to. Without gaps: no error.
 Expected<void> room_for_gaps(const Format& format, std::span<const std::uint64_t> extents, const KnownAhead& known,

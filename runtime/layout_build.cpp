@@ -327,6 +327,7 @@ class LayoutBuild {
     above.scalar = sorted.scalar;
     above.values = sorted.values;
     above.lengths = lengths();
+    above.layout = &layout_;
     Format format;
     format.scalar = sorted.scalar;
     std::vector<std::uint64_t> extents;
@@ -606,12 +607,13 @@ class LayoutBuild {
   Expected<Tensor> assembled() {
     const Format stored = level_format(format_);
     std::vector<std::uint64_t> extents = levels_.extents;
-    auto room = room_for_gaps(stored, extents, {.given_back = bytes_of(levels_)}, resources_, name_);
+    auto room = room_for_gaps(stored, extents, {.given_back = bytes_of(levels_), .layout = &layout_}, resources_, name_);
     if (!room) return std::unexpected(room.error());
     Format format = without_gaps(stored);
     auto sorted = sorted_by(std::move(levels_), format.mode_order, {}, resources_, name_);
     if (!sorted) return std::unexpected(sorted.error());
     sorted->lengths = lengths();
+    sorted->layout = &layout_;
     if (placement_.starts() && is_per_parent(layout_.levels[*placement_.starts()].kind)) sorted->starts = placement_.starts();
     std::uint64_t distinct = 0;
     auto tensor = assemble(std::move(*sorted), std::move(format), std::move(extents), resources_, name_, &distinct);

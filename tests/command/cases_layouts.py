@@ -118,6 +118,13 @@ def case_info_lists_the_same_layouts_as_json(weft):
         require(all(isinstance(each["bytes"], float) for each in layouts), f"bytes of {layouts}")
 
 
+def case_layouts_beyond_all_addresses_are_named(weft):
+    for layout in ("upper", "(i,j) -> (i:d, j:b, i%2:d)"):
+        text = weft("layout", layout, "--shape", "4x4", "--json").out
+        weft.error("convert", "sparse(4611686018427387904x4611686018427387904,nnz=0)", "-", "--format", layout, status=5,
+                   says=["in layout " + json.loads(text)["layout"] + " needs more than 2^64 bytes"])
+
+
 def case_kernels_read_layouts(weft):
     operands = ["y(i) = A(i,j) * x(j)", "A=sparse(8x9,nnz=20)", "x=uniform(9)", "--out", "y=y.tns", "-q", "--format"]
     weft(*operands, "A:ds")
