@@ -205,9 +205,9 @@ Json layout_json(const Placement& placement, const std::string& given, const std
 Expected<void> describe_layout(const CommandOptions& options) {
   const std::string& given = options.arguments.front();
   const auto format = parse_format(given);
-  if (!format) {
+  if (!format || format->order() == 0) {
     const auto layout = parse_layout(given);  // which knows names, where KINDS are letters
-    return std::unexpected(layout ? format.error() : layout.error());
+    if (!layout || !format) return std::unexpected(layout ? format.error() : layout.error());
   }
   const auto extents = parse_shape(options.shape);
   if (!extents) return input_error(fmt::format("weft layout wants the extents of the modes: --shape 100x200, not '{}'", options.shape));

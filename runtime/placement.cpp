@@ -120,6 +120,16 @@ Expected<void> Placement::find_ranges(std::string_view name) {
   return {};
 }
 
+/// With a caret below the bounds.
+std::unexpected<Error> Placement::bounds_not_told(std::size_t level, std::string_view name) const {
+  const std::string text = layout_.text();
+  std::size_t place = fmt::format("({}) -> (", fmt::join(layout_.modes, ",")).size();
+  for (std::size_t l = 0; l < level; ++l) place += layout_.level_text(l).size() + 2;
+  place += layout_.value_text(level).size() + 2;  // a ':' and a letter
+  return input_error(fmt::format("layout of {}: the levels above do not tell the bounds of level {}\n  {}\n  {:>{}}", name,
+                                 layout_.level_text(level), text, '^', place + 1));
+}
+
 /// Bounds as expressions of the values of levels above.
 Expected<void> Placement::find_bounds(std::string_view name) {
   Elimination above(ranges_);
@@ -132,9 +142,7 @@ Expected<void> Placement::find_bounds(std::string_view name) {
       if (!bound || bound->is_number()) continue;
       auto told = above.value_of(*bound);
       const auto range = told ? told->range(values) : std::nullopt;
-      if (!range)
-        return input_error(fmt::format("layout {} of {}: the levels above do not tell the bounds of level {}", layout_.text(), name,
-                                       layout_.level_text(l)));
+      if (!range) return bounds_not_told(l, name);
       const ValueRange values_left = is_low ? ValueRange{range->least, placed.range.most} : ValueRange{placed.range.least, range->most - 1};
       placed.extent = std::min(placed.extent, values_in(common(placed.range, values_left)));
       placed.narrowed = placed.narrowed || (is_low ? range->most > placed.range.least : range->least <= placed.range.most);

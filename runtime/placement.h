@@ -68,6 +68,7 @@ class Placement {
   Expected<void> find_ranges(std::string_view name);
   Expected<void> find_bounds(std::string_view name);
   Expected<void> find_inverse(std::string_view name);
+  std::unexpected<Error> bounds_not_told(std::size_t level, std::string_view name) const;
   std::vector<ValueRange> ranges_of_places() const;
   std::optional<std::uint32_t> solve(const std::vector<ValueRange>& ranges);
   bool within_bounds(std::span<const std::int64_t> coordinates) const;
