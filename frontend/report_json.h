@@ -19,7 +19,8 @@ std::string error_json(const Error& error);
 double density(const Tensor& tensor);
 
 /// What `weft info` tells of one tensor. `layouts`: of a matrix, those that take little memory; null where they are not asked for.
-std::string info_json(const Tensor& tensor, const std::string& file, const Threads& threads, const std::vector<BlockFill>* layouts = nullptr);
+std::string info_json(const Tensor& tensor, const std::string& file, const Threads& threads,
+                      const std::vector<BlockFill>* layouts = nullptr);
 
 /// What `weft cache` tells.
 std::string cache_json(const DiskCacheStatus& status);

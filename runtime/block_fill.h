@@ -35,7 +35,8 @@ struct BlockFill {
 /// error.
 Expected<std::vector<BlockFill>> block_fills(const Tensor& tensor, const Resources& resources);
 
-/// Of these the few that take least memory, in this order, if not much more than the matrix takes now.
+/// Of these the few that take least memory, in this order, if not much more than the matrix takes now; their fill is counted in all of
+/// it, in a pass for each of the eight that are best by the bands.
 Expected<std::vector<BlockFill>> smallest_blocks(const Tensor& tensor, const Resources& resources);
 
 }  // namespace weft

@@ -246,4 +246,23 @@ TEST_CASE("how full blocks are") {
   CHECK(smallest.front().bytes(matrix) == 8 * 3600 + 4 * (400 + 80));
 }
 
+TEST_CASE("blocks that are listed are counted in all bands of a matrix, not in a sample") {
+  constexpr std::uint32_t extent = 9600;
+  std::vector<std::uint32_t> rows, columns;
+  for (std::uint32_t i = 0; i < extent; ++i) {
+    const bool whole = i / 192 % 3 == 0;  // the bands of the sample
+    for (std::uint32_t j = 0; j < 15; ++j) {
+      if (!whole && i % 3 == 2 && j % 3 == 2) continue;
+      rows.push_back(i);
+      columns.push_back(j / 3 * 1500 + i / 3 % 500 * 3 + j % 3);
+    }
+  }
+  const Tensor matrix = matrix_of(extent, rows, columns, std::vector<double>(rows.size(), 1), "ds");
+  const auto fill_of = [](const std::vector<BlockFill>& fills) {
+    return std::ranges::find(fills, std::string("bcsr(3,3)"), &BlockFill::layout)->fill;
+  };
+  CHECK(fill_of(*block_fills(matrix, Resources())) == 1);
+  CHECK(fill_of(*smallest_blocks(matrix, Resources())) == static_cast<double>(rows.size()) / (15 * extent));
+}
+
 }  // namespace weft::chosen_layouts_test
