@@ -83,8 +83,8 @@ TEST_CASE("coordinates have the places that the expressions say, and come back f
     CHECK(check_inverse(placed("upper", extents)) == upper);
     CHECK(check_inverse(placed("band(1,2)", extents)) == band);
     CHECK(check_inverse(placed("(i,j) -> (i:d, j:d(i-1..i+3))", extents)) == band);
-    CHECK(placed("lower", extents).total() == (extents[1] <= 1));
-    CHECK(placed("upper", extents).total() == (extents[0] <= 1));
+    if (all > 0) CHECK(placed("lower", extents).total() == (extents[1] == 1));
+    if (all > 0) CHECK(placed("upper", extents).total() == (extents[0] == 1));
   }
   CHECK(check_inverse(placed("hicoo(2)", {3, 5, 4})) == 60);
   CHECK(check_inverse(placed("(i) -> (i%5:d, i/5:d)", {23})) == 23);
