@@ -111,6 +111,8 @@ class CompiledNetwork {
   CompiledNetwork over(std::shared_ptr<const Exposure> exposure, PlainKernel plain, std::map<std::string, Format> formats) const;
   /// The same code over operands that are stored in layouts first, all of whose places are entries, whatever the code reads.
   CompiledNetwork with_pinned_layouts(std::map<std::string, Format> layouts) const;
+  /// The same code; the text of its schedule says what tensors stand in.
+  CompiledNetwork with_stated_formats(std::map<std::string, StatedFormat> formats) const;
   /// What it is compiled over; null: the tensors as they are.
   const Exposure* exposure() const;
 

@@ -42,6 +42,7 @@ struct CompiledNetwork::State {
   PlainKernel plain = {};                              ///< where there is one
   std::map<std::string, Format> given_for = {};        ///< likewise: formats of operands, without pinned ones, that it was made for
   std::map<std::string, Format> pinned_layouts = {};   ///< of operands
+  std::map<std::string, StatedFormat> stated = {};     ///< by the schedule's text
   std::shared_ptr<ProofBook> book = nullptr;           ///< of the pipeline
 
   /// An error where an operand of the kernel is not among these.

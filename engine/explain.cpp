@@ -33,7 +33,7 @@ Expected<std::string> CompiledNetwork::explain(Stage stage) const {
   const State& kernel = *state_;
   switch (stage) {
     case Stage::network: return print(kernel.exposure ? kernel.exposure->given : kernel.given) + "\n";
-    case Stage::schedule: return print(kernel.plan.schedule, kernel.network);
+    case Stage::schedule: return weft::with_stated_formats(print(kernel.plan.schedule, kernel.network), kernel.stated);
     case Stage::tree: return print_trees(kernel.plan.schedule, kernel.network) + "\n";
     default: break;
   }

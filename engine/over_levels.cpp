@@ -25,6 +25,13 @@ CompiledNetwork CompiledNetwork::with_pinned_layouts(std::map<std::string, Forma
   return CompiledNetwork(std::move(state));
 }
 
+CompiledNetwork CompiledNetwork::with_stated_formats(std::map<std::string, StatedFormat> formats) const {
+  if (formats.empty()) return *this;
+  auto state = std::make_shared<State>(*state_);
+  state->stated = std::move(formats);
+  return CompiledNetwork(std::move(state));
+}
+
 const Exposure* CompiledNetwork::exposure() const { return state_->exposure.get(); }
 
 namespace {

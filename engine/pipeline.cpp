@@ -403,7 +403,10 @@ Expected<CompiledNetwork> Pipeline::restored(const Network& network, const Plan&
   kernel->grade = saved.grade;
   kernel->finite = saved.finite;
   kernel->made_for = planned_formats(network, plan.schedule, operands, made_for.given);
-  if (saved.schedule != print(plan.schedule, kernel->network) || saved.finite.size() != plan.schedule.tensors.size())
+  const auto stated = parse_stated_formats(saved.schedule);
+  if (!stated) return std::unexpected(stated.error());
+  if (saved.schedule != with_stated_formats(print(plan.schedule, kernel->network), *stated) ||
+      saved.finite.size() != plan.schedule.tensors.size())
     return damaged("its plan is another one");
   state_->by_grade[static_cast<std::size_t>(saved.grade)].add();
   kernel->generalise = Fallback(*this, network, plan, operands, false, made_for);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "engine/plan/cost/conversion.h"
 #include "runtime/block_fill.h"
@@ -18,17 +19,6 @@ constexpr double least_gain = 0.95;       ///< of the predicted time,
 constexpr double sparse_gain = 0.85;      ///< where much of what is stored is no entry
 constexpr std::uint64_t least_entries = 4096;  ///< of a matrix
 constexpr double least_ns = 5e5;               ///< of all calls: planning again takes about as long
-
-/// Whether a place without an entry adds nothing to any result: they are dense, and zeros meet finite values alone.
-bool may_have_places(const Prepared& plain, const NamedFacts& operands, const std::string& name, const Threads& threads) {
-  for (const ScheduledTensor& scheduled : plain.plan.schedule.tensors) {
-    if (scheduled.role == TensorRole::operand) continue;
-    if (scheduled.like || scheduled.delivered || !scheduled.format.all_dense()) return false;
-  }
-  return std::ranges::all_of(operands, [&](const auto& operand) {
-    return operand.first == name || (operand.second.stored != nullptr && finite_values(*operand.second.stored, threads));
-  });
-}
 
 /// A layout that is worth pricing.
 struct LayoutCandidate {
@@ -106,11 +96,24 @@ Expected<std::vector<LayoutCandidate>> candidates(const OperandFacts& operand, d
 
 }  // namespace
 
+bool may_have_places(const Prepared& prepared, const NamedFacts& operands, const std::string& name, const Threads& threads) {
+  for (const ScheduledTensor& scheduled : prepared.plan.schedule.tensors) {
+    if (scheduled.role == TensorRole::operand) continue;
+    if (scheduled.like || scheduled.delivered || !scheduled.format.all_dense()) return false;
+    if (prepared.exposure && scheduled.role == TensorRole::result && prepared.exposure->tensors[scheduled.tensor].handed_over) return false;
+  }
+  return std::ranges::all_of(operands, [&](const auto& operand) {
+    const auto& [stored, statistics] = std::tie(operand.second.stored, operand.second.statistics);
+    return operand.first == name || (stored != nullptr ? finite_values(*stored, threads) : statistics.finite());
+  });
+}
+
 Expected<ChosenLayouts> chosen_layouts(const PlannedRequest& request,
                                        const std::function<Expected<PricedPlan>(const EvaluateOptions&)>& plan_with) {
   const auto& [engine, machine, operands, options, plain] = request;
   ChosenLayouts best{options, {}, {}};
-  const bool free = options.schedule.empty() && options.objective.empty() && !options.unfused && !options.prove;
+  const bool known = std::ranges::all_of(operands, [](const auto& operand) { return operand.second.stored != nullptr; });
+  const bool free = known && options.schedule.empty() && options.objective.empty() && !options.unfused && !options.prove;
   if (!free || engine.strict_fp || plain.exposure) return best;
   double ns = plain.plan.cost.ns;
   for (const auto& [name, operand] : operands) {

@@ -23,6 +23,9 @@ struct PlannedRequest {
   const Prepared& prepared;
 };
 
+/// Whether a place of an operand without an entry adds nothing to any result of a plan: they are dense, and zeros meet finite values alone.
+bool may_have_places(const Prepared& prepared, const NamedFacts& operands, const std::string& name, const Threads& threads);
+
 /// The options with layouts pinned, and in words why: of matrices blocks of which three quarters are full, at most two sizes, strips of
 /// diagonals and slices of eight rows, of vectors a place for every coordinate; planned by `plan_with` and priced with their conversion
 /// divided by the calls.

@@ -104,6 +104,7 @@ class Preparation {
     for (const auto& [name, format] : options_.formats)
       if (!asked.formats.contains(name)) chosen_.insert(name);
   }
+  void choose(std::set<std::string> names) { chosen_ = std::move(names); }
 
   /// Up to the plan, and what it tells.
   Expected<void> plan(const RequestText& text, const std::vector<std::string>& names) {
@@ -271,8 +272,10 @@ class Preparation {
     const CopyPrices prices(machine_, options_);
     priced_.may_be_located = may_be_located(network, stored);
     if (reading_.locate_all) reading_.located = priced_.may_be_located;
+    for (TensorId tensor = 0; tensor < network.tensors.size(); ++tensor)
+      if (reading_.located_names.contains(network.tensors[tensor].name)) reading_.located.insert(tensor);
     if (!priced_.may_be_located.empty()) priced_.cut_copies_ns = prices.at_least(*exposed(network, stored), tensors);
-    for (const auto& [exposing, located, all] : reading_.with_safer_ones()) {
+    for (const auto& [exposing, located, all, names] : reading_.with_safer_ones()) {
       exposure = exposed(network, stored, exposing, located);
       levels.exposing = exposing;
       levels.located.clear();
@@ -303,6 +306,37 @@ class Preparation {
     take_exposure(network, plan_options, std::move(*exposure));
     priced_.exposure = prepared_.exposure;
     priced_.operands = std::move(tensors);
+    return {};
+  }
+
+  /// Of tensors in layouts, and of operands in formats that were chosen.
+  Expected<void> state_formats() {
+    if (saved_ != nullptr) {
+      auto stated = parse_stated_formats(options_.schedule);
+      if (!stated) return std::unexpected(named(stated.error()));
+      for (const auto& [name, format] : saved_levels() != nullptr ? saved_levels()->given : std::map<std::string, SavedLevels::Given>()) {
+        const auto line = stated->find(name);
+        if (line != stated->end() && line->second.format.text() != format.format.text())
+          return input_error(fmt::format("the saved kernel is damaged: {} has other levels in its schedule", name));
+      }
+      stated_ = std::move(*stated);
+      return {};
+    }
+    for (const TensorDeclaration& declared : given_.tensors) {
+      const auto pinned = options_.formats.find(declared.name);
+      const auto operand = operands_.find(declared.name);
+      if (declared.is_result && pinned == options_.formats.end()) continue;
+      StatedFormat stated{pinned != options_.formats.end() ? pinned->second : operand->second.format};
+      stated.chosen = chosen_.contains(declared.name);
+      if (!stated.format.layout && !stated.chosen) continue;
+      if (!declared.is_result) {
+        stated.format.scalar = operand->second.format.scalar;
+        const bool located = prepared_.levels && prepared_.levels->located.contains(declared.name);
+        const bool copied = stated.format.layout && reading_.exposing != Exposing::all;
+        stated.read_by = located ? ReadBy::location : copied ? ReadBy::copy : ReadBy::levels;
+      }
+      stated_.emplace(declared.name, std::move(stated));
+    }
     return {};
   }
 
@@ -470,6 +504,7 @@ class Preparation {
     given_ = network;
     asked_ = plan_options;
     if (auto done = expose(network, plan_options); !done) return std::unexpected(done.error());
+    if (auto done = state_formats(); !done) return std::unexpected(done.error());
     for (const TensorId tensor : unneeded(network, plan_options)) report().not_computed.push_back(network.tensors[tensor].name);
     if (!options_.tree.empty()) {
       auto pinned_network = with_pinned_trees(network, options_.tree, plan_options);
@@ -551,6 +586,8 @@ class Preparation {
       report().tree = print_trees(plan->schedule, network);
       Explanation explained = explanation(*plan, Problem{network, facts, plan_options}, report().threads);
       explained.calibrated = !pipeline_.options().calibration.empty();
+      if (!explained.runner_up.schedule.empty())
+        explained.runner_up.schedule = with_stated_formats(std::move(explained.runner_up.schedule), stated_);
       report().predicted_ms = explained.of_this_run.ns * 1e-6;
       report().explanation = explain(*plan, explained, network, plan_options);
       if (prepared_.exposure && !prepared_.exposure->definitions.empty())
@@ -582,7 +619,7 @@ class Preparation {
     report().plan_cache = plan.origin == PlanOrigin::planned ? "miss" : "hit";
     report().plan.producer = word(plan.producer);
     report().plan.optimal = word(plan.optimal);
-    report().plan.schedule = print(plan.schedule, prepared_.network);
+    report().plan.schedule = with_stated_formats(print(plan.schedule, prepared_.network), stated_);
     report().plan.cost_ns = plan.cost.ns;
     report().plan.peak_bytes = plan.cost.peak_bytes;
     report().plan.flops = plan.cost.flops;
@@ -757,7 +794,7 @@ class Preparation {
       prepared_.formats.insert(wanted.given.begin(), wanted.given.end());
       code = code->over(prepared_.exposure, prepared_.plain, prepared_.formats);
     }
-    code = code->with_pinned_layouts(pinned_layouts());
+    code = code->with_pinned_layouts(pinned_layouts()).with_stated_formats(stated_);
     const CompiledNetwork& kernel = prepared_.code.emplace(std::move(*code));
     report().phases.lower = kernel.phases().lower;
     report().phases.generate = kernel.phases().generate;
@@ -788,6 +825,7 @@ class Preparation {
   CodeFrom from_;
   const SavedKernel* saved_;  // null: it is compiled
   std::set<std::string> chosen_;  // operands whose formats were chosen for their price
+  std::map<std::string, StatedFormat> stated_;  // by the schedule's text
   Reading reading_;  // where what located operands are multiplied with allows it
   PlannedReading priced_;
   Tensors layouts_;  // of operands that come in another format than the one that is pinned
@@ -813,6 +851,24 @@ void tell_reason(Report& report, const std::string& reason) {
   report.explained = std::make_shared<const Explanation>(std::move(explained));
 }
 
+/// With a schedule that says what tensors stand in.
+Expected<Prepared> prepared_as_stated(const Pipeline& pipeline, const Machine& machine, const RequestText& text,
+                                      const std::vector<std::string>& names, const NamedFacts& operands, const StatedRequest& stated,
+                                      const Cancellation& cancellation, CodeFrom from) {
+  Preparation one(pipeline, machine, operands, stated.options, cancellation, from, nullptr, stated.reading);
+  one.choose(stated.chosen);
+  if (auto planned = one.plan(text, names); !planned) return std::unexpected(planned.error());
+  for (const std::string& name : stated.chosen) {
+    if (may_have_places(one.prepared(), operands, name, pipeline.options().resources.threads)) continue;
+    const std::string format = stated.options.formats.at(name).text();
+    const std::string& file = stated.options.schedule_name;
+    return input_error(fmt::format("{2}{3}the schedule is for {0} in {1}, chosen for its price where places without an entry change nothing: "
+                                   "here a result is not dense, or another operand not finite; the format {0}:{1} asks for them",
+                                   name, format, file, file.empty() ? "" : ": "));
+  }
+  return one.finish();
+}
+
 }  // namespace
 
 double Report::median_run_ms() const {
@@ -826,6 +882,13 @@ Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, con
                            const EvaluateOptions& options, const Cancellation& cancellation, CodeFrom from,
                            const SavedKernel* saved) {
   if (auto right = check_options(options); !right) return std::unexpected(right.error());
+  if (!options.schedule.empty() && saved == nullptr && text.parsed()) {
+    std::set<std::string> results;
+    for (const ParsedAssignment& assignment : text.parsed()->assignments) results.insert(assignment.result.name);
+    const auto stated = stated_request(options, operands, results);
+    if (!stated) return std::unexpected(stated.error());
+    if (*stated) return prepared_as_stated(pipeline, machine, text, names, operands, **stated, cancellation, from);
+  }
   std::set<TensorId> may_be_located;  // of the last reading, planned or not
   const PlanReading read_so = [&](const Reading& reading) -> Expected<PlannedReading> {
     auto one = std::make_shared<Preparation>(pipeline, machine, operands, options, cancellation, from, saved, reading);

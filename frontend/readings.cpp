@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "engine/plan/cost/conversion.h"
+#include "engine/plan/schedule/schedule.h"
 
 namespace weft {
 namespace {
@@ -105,6 +106,14 @@ Expected<ChosenReading> places_read(PlannedReading levels, const CopyPrices& pri
                                                       copied_ns * 1e-3, ns * 1e-3)};
 }
 
+/// Whatever the modes are called.
+bool is_same_storage(const Format& one, const Format& other) {
+  if (!one.layout || !other.layout || one.layout->modes.size() != other.layout->modes.size()) return one.text() == other.text();
+  Layout renamed = *one.layout;
+  renamed.modes = other.layout->modes;
+  return renamed.text() == other.text();
+}
+
 }  // namespace
 
 std::vector<Reading> Reading::with_safer_ones() const {
@@ -152,6 +161,34 @@ Expected<ChosenReading> chosen_reading(PlannedReading first, const CopyPrices& p
     chosen = std::move(*blocks);
   }
   return places_read(std::move(chosen.reading), prices, pinned, plan);
+}
+
+Expected<std::optional<StatedRequest>> stated_request(const EvaluateOptions& options, const NamedFacts& operands,
+                                                      const std::set<std::string>& results) {
+  const auto wrong = [&](const std::string& message) {
+    return input_error(fmt::format("{}{}{}", options.schedule_name, options.schedule_name.empty() ? "" : ": ", message));
+  };
+  auto formats = parse_stated_formats(options.schedule);
+  if (!formats) return formats.error().kind == ErrorKind::input ? wrong(formats.error().message) : std::unexpected(formats.error());
+  if (formats->empty()) return std::nullopt;
+  StatedRequest request{options};
+  for (const auto& [name, stated] : *formats) {
+    const auto operand = operands.find(name);
+    if (operand == operands.end() && !results.contains(name))
+      return wrong(fmt::format("the schedule says what {} is stored in, but no tensor is named so", name));
+    if (stated.read_by == ReadBy::location) request.reading.located_names.insert(name);
+    if (stated.read_by == ReadBy::copy) request.reading.exposing = Exposing::copies;
+    const auto pinned = options.formats.find(name);
+    if (pinned != options.formats.end()) {
+      const bool same_scalar = operand != operands.end() || pinned->second.scalar == stated.format.scalar;
+      if (is_same_storage(pinned->second, stated.format) && same_scalar) continue;
+      return wrong(fmt::format("the schedule is for {} in {}, which is pinned to {}", name, stated.format.text(), pinned->second.text()));
+    }
+    if (operand != operands.end() && is_same_storage(operand->second.format, stated.format)) continue;
+    request.options.formats[name] = stated.format;
+    if (operand != operands.end() && stated.chosen) request.chosen.insert(name);
+  }
+  return request;
 }
 
 Expected<PlannedReading> read_as_scheduled(Expected<PlannedReading> first, const std::set<TensorId>& may_be_located,

@@ -9,12 +9,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "engine/network/exposure.h"
 #include "engine/plan/machine.h"
+#include "frontend/named_operands.h"
 #include "weft/session.h"
 #include "weft/tensor.h"
 
@@ -25,6 +27,7 @@ struct Reading {
   Exposing exposing = Exposing::all;
   std::set<TensorId> located = {};
   bool locate_all = false;  ///< in place of `located`: all that may_be_located()
+  std::set<std::string> located_names = {};  ///< likewise, as a schedule has them
 
   /// From this one down to what never rests on finite values.
   std::vector<Reading> with_safer_ones() const;
@@ -78,8 +81,18 @@ struct ChosenReading {
 Expected<ChosenReading> chosen_reading(PlannedReading first, const CopyPrices& prices, const std::map<std::string, Format>& pinned,
                                        const PlanReading& plan);
 
-/// The first reading under which a schedule of the host is one: its text does not say how operands are read, and it was made over one of
-/// those that are chosen among. `first`: the reading that cuts; its error where none is.
+/// What the lines "stored" of a schedule ask for.
+struct StatedRequest {
+  EvaluateOptions options;            ///< with their formats as pinned ones
+  std::set<std::string> chosen = {};  ///< operands of which these were chosen for their price
+  Reading reading = {};
+};
+/// Nothing where there are none. Input error where they are wrong, speak of no tensor, or contradict a format that the options pin.
+Expected<std::optional<StatedRequest>> stated_request(const EvaluateOptions& options, const NamedFacts& operands,
+                                                      const std::set<std::string>& results);
+
+/// The first reading under which a schedule of the host is one that has no lines "stored": its text does not say how operands are read, and
+/// it was made over one of those that are chosen among. `first`: the reading that cuts; its error where none is.
 Expected<PlannedReading> read_as_scheduled(Expected<PlannedReading> first, const std::set<TensorId>& may_be_located,
                                            const PlanReading& plan);
 

@@ -216,6 +216,44 @@ def case_schedules_over_layouts_that_were_chosen_are_read_again(weft):
         require("layout x d" in weft.read("c.schedule").decode(), "chosen")
 
 
+def case_schedules_say_what_operands_are_stored_in(weft):
+    weft.write("blocks.tns", "".join(f"{3 * (b // 5) + i} {3 * (b * 37 % 500) + j} 1\n" for b in range(2500) for i in (1, 2, 3) for j in (1, 2, 3)))
+    weft.write("x.tns", "".join(f"{i} {'nan' if i == 7 else i}\n" for i in range(1, 1501)))
+    text, matrix, vector = "y(i) = A(i,j) * x(j)", "A=blocks.tns:1500x1500", "x=ones(1500)"
+    weft("plan", text, matrix, vector, "--calls", "100000", "--emit", "schedule=c", "--quiet")
+    stored = next(line for line in weft.read("c").decode().splitlines() if line.startswith("  stored A (i,j) -> ("))
+    require(stored.endswith(" f64 chosen"), stored)
+    layout = stored[len("  stored A "):stored.rindex(")") + 1]
+    for options in ([], ["--calls", "7"], ["--format", "A:" + layout]):
+        weft("run", text, matrix, vector, *options, "--schedule", "c", "--emit", "schedule=again", "--quiet")
+        require_equal(weft.text("again"), weft.text("c").replace(" chosen", "") if "--format" in options else weft.text("c"), "the text")
+    weft("run", text, matrix, vector, "--format", "A:" + layout.replace("i", "row"), "--schedule", "c", "--quiet")
+    report = json.loads(weft("run", text, matrix, vector, "--schedule", "c", "--json").out)
+    require_equal(report["plan"]["schedule"], weft.text("c"), "the report's schedule")
+    for other in ("bcsr(2,2)", "ds"):
+        weft.error("run", text, matrix, vector, "--schedule", "c", "--format", "A:" + other,
+                   says=["c: the schedule is for A in " + layout, "which is pinned to"])
+    weft.error("run", text, matrix, "x=x.tns:1500", "--format", "x:d", "--schedule", "c", says="c: the schedule is for A in " + layout)
+    for wrong, says in ((("A (", "Q ("), "no tensor is named so"), (("chosen", "chosen twice"), "schedule, line 2: unexpected text"),
+                        (("j)", "j"), "schedule, line 2: "), (("f64", "f65"), "schedule, line 2: unknown scalar type")):
+        weft.write("wrong", weft.text("c").replace(*wrong, 1))
+        weft.error("run", text, matrix, vector, "--schedule", "wrong", says=["wrong: ", says])
+    # Pinned ones and those of results, whatever way they are read.
+    for formats in (["B:dia", "R:bcsr(2,2)"], ["A:bcsr(2,2)", "B:bcsr(3,3)"], ["A:sell(4)"], ["A:csb(4)"], ["R:dia"]):
+        call = ["R(i,j) = A(i,j) * B(j,i)", "A=sparse(9x11,nnz=30)", "B=sparse(11x9,nnz=30,seed=2)"]
+        pinned = [word for layout in formats for word in ("--format", layout)]
+        weft("plan", *call, *pinned, "--emit", "schedule=s", "--quiet")
+        weft("run", *call, *pinned, "--out", "R=planned.tns", "--quiet")
+        weft("run", *call, "--schedule", "s", "--emit", "schedule=again", "--out", "R=again.tns", "--quiet")
+        require_equal(weft.text("again"), weft.text("s"), "the text")
+        require_equal(read_tns(weft.text("again.tns")), read_tns(weft.text("planned.tns")), "the result")
+        require_equal(weft.text("s").count("  stored "), len(formats), "lines")
+        # As texts were before they said so.
+        weft.write("old", "".join(line for line in weft.text("s").splitlines(True) if "stored" not in line))
+        weft("run", *call, *pinned, "--schedule", "old", "--emit", "schedule=again", "--quiet")
+        require_equal(weft.text("again"), weft.text("s"), "of an old text")
+
+
 def case_results_do_not_depend_on_how_layouts_are_read(weft):
     """Zeros that a layout stores are entries, explicit ones of the data among them, in place, located or in a plain copy."""
     weft.write("A.tns", "1 1 5\n1 3 0\n3 4 2\n")

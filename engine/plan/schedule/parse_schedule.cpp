@@ -73,7 +73,7 @@ class ScheduleParser {
  public:
   explicit ScheduleParser(const Network& network) : network_(network) {}
 
-  Expected<Schedule> parse(std::string_view text) {
+  Expected<Schedule> parse(std::string_view text, std::size_t& lines) {
     if (auto done = find_stored(text); !done) return std::unexpected(done.error());
     const std::size_t whole = text.size();
     std::size_t number = 0;
@@ -82,6 +82,7 @@ class ScheduleParser {
       const std::size_t end = std::min(text.find('\n'), text.size());
       ScheduleLine line(text.substr(0, end), ++number, whole - text.size());
       text.remove_prefix(std::min(end + 1, text.size()));
+      lines = number - 1;
       if (line.at_end() || line.take("#")) continue;
       if (!opened) {
         if (!line.take_word("schedule") || !line.at_end()) return line.wrong("the first line must be 'schedule'");
@@ -90,6 +91,7 @@ class ScheduleParser {
       }
       if (auto done = parse_line(line); !done) return std::unexpected(done.error());
     }
+    lines = number;
     if (!opened) return input_error("the schedule is empty: its first line must be 'schedule'");
     if (trees_ == 0) return input_error("the schedule has no line 'tree'");
     if (trees_ < network_.assignments.size()) {
@@ -138,13 +140,14 @@ class ScheduleParser {
     ScheduleLine ahead = line;
     ahead.take_name();
     if (ahead.take("[")) return parse_statement(line);
+    if (line.take_word("stored")) return {};  // parse_stated_formats()
     if (line.take_word("tree")) return parse_tree_line(line);
     if (line.take_word("layout")) return parse_layout(line, TensorRole::operand);
     if (line.take_word("result")) return parse_layout(line, TensorRole::result);
     if (line.take_word("intermediate")) return parse_intermediate(line);
     if (line.take_word("meet")) return parse_intersection(line);
     if (line.take_word("parallel")) return parse_parallel(line);
-    return line.wrong("expected tree, layout, intermediate, result, meet, parallel or a statement");
+    return line.wrong("expected stored, tree, layout, intermediate, result, meet, parallel or a statement");
   }
 
   Expected<void> parse_tree_line(ScheduleLine& line) {
@@ -453,10 +456,56 @@ class ScheduleParser {
   std::size_t trees_ = 0;
 };
 
+// "(i,j) -> (i/3:d, j/3:s, i%3:d, j%3:d) f64 chosen": what follows the name.
+Expected<StatedFormat> parse_stated_format(ScheduleLine& line) {
+  const ScheduleLine before = line;
+  const std::string words = line.take_rest();
+  const std::size_t end = words.find(' ', words.rfind(')') == std::string::npos ? 0 : words.rfind(')'));
+  ScheduleLine behind = before;
+  behind.take(std::string_view(words).substr(0, end));
+  auto format = parse_format(std::string_view(words).substr(0, end));
+  const auto wrong = [](const ScheduleLine& at, const Error& error) {
+    return error.kind == ErrorKind::resource ? std::unexpected(error) : at.wrong(error.message);
+  };
+  if (!format) return wrong(before, format.error());
+  const ScheduleLine at_scalar = behind;
+  const auto scalar = parse_scalar(behind.take_until_blank());
+  if (!scalar) return wrong(at_scalar, scalar.error());
+  StatedFormat stated{std::move(*format)};
+  stated.format.scalar = *scalar;
+  stated.chosen = behind.take_word("chosen");
+  if (behind.take_word("located")) stated.read_by = ReadBy::location;
+  if (behind.take_word("copied")) stated.read_by = ReadBy::copy;
+  if (!behind.at_end()) return behind.wrong("unexpected text after the layout");
+  return stated;
+}
+
 }  // namespace
 
-Expected<Schedule> parse_schedule(const std::string& text, const Network& network) {
-  return ScheduleParser(network).parse(text);
+Expected<Schedule> parse_schedule(const std::string& text, const Network& network, std::size_t* lines) {
+  std::size_t read = 0;
+  auto schedule = ScheduleParser(network).parse(text, read);
+  if (lines != nullptr) *lines = read;
+  return schedule;
+}
+
+Expected<std::map<std::string, StatedFormat>> parse_stated_formats(const std::string& text) {
+  std::map<std::string, StatedFormat> formats;
+  std::size_t number = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    ScheduleLine line(std::string_view(text).substr(begin, end - begin), ++number);
+    begin = end + 1;
+    if (!line.take_word("stored")) continue;
+    const ScheduleLine before = line;
+    const std::string name = line.take_name();
+    if (line.take("[")) continue;  // a statement
+    if (!is_name(name)) return before.wrong("the name of a tensor is missing");
+    auto stated = parse_stated_format(line);
+    if (!stated) return std::unexpected(stated.error());
+    if (!formats.emplace(name, std::move(*stated)).second) return before.wrong(fmt::format("a second line 'stored {}'", name));
+  }
+  return formats;
 }
 
 }  // namespace weft

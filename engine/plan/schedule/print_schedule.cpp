@@ -205,6 +205,16 @@ std::string print(const Schedule& schedule, const Network& given) {
   return print_scheduled(schedule, scheduled_network(schedule, given));
 }
 
+std::string with_stated_formats(std::string text, const std::map<std::string, StatedFormat>& formats) {
+  std::string lines;
+  for (const auto& [name, stated] : formats) {
+    const std::string_view read = stated.read_by == ReadBy::location ? " located" : stated.read_by == ReadBy::copy ? " copied" : "";
+    lines += fmt::format("  stored {} {} {}{}{}\n", name, stated.format.text(), weft::name(stated.format.scalar),
+                         stated.chosen ? " chosen" : "", read);
+  }
+  return text.insert(text.find('\n') + 1, lines);
+}
+
 std::pair<std::string, std::string> first_different_lines(const Schedule& left, const Schedule& right, const Network& given) {
   // Each has its own network where parts are shared or computed before.
   const auto network_of = [&](const Schedule& schedule) {

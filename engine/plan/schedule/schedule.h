@@ -32,9 +32,19 @@
 //     O[i,h] += S[i,j] * D[j,h]   loops i,j,h   vector h
 //     parallel i owner
 //     parallel i owner
+//
+// Over the levels of layouts (engine/network/exposure.h) the lines speak of these. Lines "stored" say of which, by what is given or pinned,
+// or was "chosen" for its price; operands that are "located" through their layouts, or "copied" into plain ones, are read so.
+//
+//   schedule
+//     stored A (i,j) -> (i/3:d, j/3:s, i%3:d, j%3:d) f64 chosen
+//     tree (A * x)
+//     layout A dsdd:0,1,2,3 f64
+//     …
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -162,7 +172,23 @@ std::optional<std::size_t> stored_assignment(const ScheduledTensor& tensor, cons
 std::string print(const Schedule& schedule, const Network& network);
 /// "((T * C) * B)", or "S = (M * A * B); O = (S * D)" where several assignments are stored.
 std::string print_trees(const Schedule& schedule, const Network& network);
-/// Reads what print writes; input errors with line number.
-Expected<Schedule> parse_schedule(const std::string& text, const Network& network);
+/// Reads what print writes, besides lines "stored"; input errors with line number. `lines`: set to those that were read without one.
+Expected<Schedule> parse_schedule(const std::string& text, const Network& network, std::size_t* lines = nullptr);
+
+/// How an operand in a layout is read (engine/network/exposure.h): in the levels of the layout, looked up through it, or as a plain copy.
+enum class ReadBy : std::uint8_t { levels, location, copy };
+
+/// What a line "stored" says.
+struct StatedFormat {
+  Format format;
+  bool chosen = false;  ///< for its price, where places without an entry change no result
+  ReadBy read_by = ReadBy::levels;
+  bool operator==(const StatedFormat&) const = default;
+};
+
+/// The text of print() with lines "stored", of tensors by name.
+std::string with_stated_formats(std::string text, const std::map<std::string, StatedFormat>& formats);
+/// Input errors with line number.
+Expected<std::map<std::string, StatedFormat>> parse_stated_formats(const std::string& text);
 
 }  // namespace weft

@@ -150,4 +150,35 @@ TEST_CASE("the text of a schedule of several assignments reads back") {
   }
 }
 
+TEST_CASE("what tensors are stored in is printed and read back beside a schedule") {
+  std::map<std::string, StatedFormat> formats;
+  formats["T"] = {*parse_format("bcsr(3,2):f32"), true, ReadBy::levels};
+  formats["D"] = {*parse_format("(i,j) -> (j-i:s unordered, j:d)"), false, ReadBy::location};
+  formats["R"] = {*parse_format("(i) -> (i/4:d, i%4:d)"), false, ReadBy::copy};
+  formats["x"] = {*parse_format("d"), true, ReadBy::levels};
+  const std::string stated = with_stated_formats(text, formats);
+  CHECK(stated.starts_with("schedule\n"
+                           "  stored D (i,j) -> (j-i:s unordered, j:d) f64 located\n"
+                           "  stored R (i) -> (i/4:d, i%4:d) f64 copied\n"
+                           "  stored T (i,j) -> (i/3:d, j/2:s, i%3:d, j%2:d) f32 chosen\n"
+                           "  stored x d:0 f64 chosen\n"
+                           "  tree (T * D)\n"));
+  CHECK(parse_stated_formats(stated) == formats);
+  CHECK(schedule_of(made(), stated) == schedule_of(made(), text));
+  CHECK(parse_stated_formats(text)->empty());
+  CHECK(with_stated_formats(text, {}) == text);
+  const auto refused = [](const std::string& line) {
+    const auto read = parse_stated_formats("schedule\n" + line + "\n");
+    return read ? "" : read.error().message;
+  };
+  CHECK(refused("stored[i] += T[i]   loops i").empty());
+  CHECK(refused("stored").find("line 2: the name of a tensor is missing") != std::string::npos);
+  CHECK(refused("stored T").find("line 2: ") != std::string::npos);
+  CHECK(refused("stored T ds").find("line 2: unknown scalar type") != std::string::npos);
+  CHECK(refused("stored T (i,j) -> (i:d, j:s)").find("line 2: unknown scalar type") != std::string::npos);
+  CHECK(refused("stored T (i,j) -> (i:d, j:s f64").find("line 2: ") != std::string::npos);
+  CHECK(refused("stored T ds f64 read").find("line 2: unexpected text") != std::string::npos);
+  CHECK(refused("stored T ds f64\nstored T ds f64").find("line 3: a second line 'stored T'") != std::string::npos);
+}
+
 }  // namespace parse_schedule_test
