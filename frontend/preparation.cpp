@@ -540,7 +540,7 @@ class Preparation {
     const auto planned = [&]() -> Expected<Plan> {
       JoinCounter counter(network, facts, tensors, {}, resources().with(cancellation_));
       if (!options_.schedule.empty()) {
-        const auto parsed = parse_schedule(options_.schedule, network);
+        const auto parsed = parse_schedule(options_.schedule, network, &priced_.schedule_lines);
         if (!parsed) return std::unexpected(named(parsed.error()));
         const Schedule schedule = with_widths(*parsed, scheduled_network(*parsed, network), facts);
         if (auto legal = check(schedule, Problem{network, facts, plan_options}); !legal) return std::unexpected(named(legal.error()));
@@ -890,11 +890,13 @@ Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, con
     if (*stated) return prepared_as_stated(pipeline, machine, text, names, operands, **stated, cancellation, from);
   }
   std::set<TensorId> may_be_located;  // of the last reading, planned or not
+  std::size_t lines = 0;              // of the schedule, likewise
   const PlanReading read_so = [&](const Reading& reading) -> Expected<PlannedReading> {
     auto one = std::make_shared<Preparation>(pipeline, machine, operands, options, cancellation, from, saved, reading);
     auto planned = one->plan(text, names);
     PlannedReading priced = one->priced();
     may_be_located = priced.may_be_located;
+    lines = priced.schedule_lines;
     if (!planned) return std::unexpected(planned.error());
     priced.preparation = std::move(one);
     return priced;
@@ -920,17 +922,26 @@ Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, con
     chosen->options.schedule = options.schedule;
     Preparation scheduled(pipeline, machine, operands, chosen->options, cancellation, from, nullptr);
     scheduled.choose(options);
-    if (auto planned = scheduled.plan(text, names); !planned) return std::unexpected(planned.error());
+    auto planned = scheduled.plan(text, names);
+    lines = scheduled.priced().schedule_lines;
+    if (!planned) return std::unexpected(planned.error());
     return scheduled.finish();
   };
   const bool own = known && from == CodeFrom::anywhere && saved == nullptr;
   const bool free = own && options.schedule.empty() && !options.prove;
   auto first = read_so({.locate_all = free && by_time});
   if (own && !options.schedule.empty()) {
-    first = read_as_scheduled(std::move(first), may_be_located, read_so);
+    std::size_t most = lines;
+    first = read_as_scheduled(std::move(first), may_be_located, lines, [&](const Reading& reading) {
+      auto one = read_so(reading);
+      most = std::max(most, lines);
+      return one;
+    });
     if (first) return first->preparation->finish();
     if (options.choose_layouts && first.error().kind == ErrorKind::input) {
-      if (auto scheduled = over_chosen_layouts()) return scheduled;
+      lines = 0;
+      auto scheduled = over_chosen_layouts();
+      if (scheduled || (lines > most && scheduled.error().kind == ErrorKind::input)) return scheduled;
     }
   }
   if (!first && free && by_time && first.error().kind == ErrorKind::resource) first = read_so({});

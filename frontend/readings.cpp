@@ -192,17 +192,22 @@ Expected<std::optional<StatedRequest>> stated_request(const EvaluateOptions& opt
 }
 
 Expected<PlannedReading> read_as_scheduled(Expected<PlannedReading> first, const std::set<TensorId>& may_be_located,
-                                           const PlanReading& plan) {
+                                           const std::size_t& lines, const PlanReading& plan) {
+  const auto is_wrong = [](const Error& error) { return error.kind == ErrorKind::input || error.kind == ErrorKind::unsupported; };
   std::vector<Reading> others;
   if (!may_be_located.empty()) others.push_back({.located = may_be_located});
   for (const TensorId tensor : may_be_located)
     if (may_be_located.size() > 1) others.push_back({.located = {tensor}});
   others.push_back({.exposing = Exposing::copies});
   others.push_back({.exposing = Exposing::none});
+  std::size_t most = lines;
   for (const Reading& other : others) {
-    if (first || (first.error().kind != ErrorKind::input && first.error().kind != ErrorKind::unsupported)) return first;
+    if (first || !is_wrong(first.error())) return first;
     auto one = plan(other);
     if (one || one.error().kind == ErrorKind::cancelled) return one;
+    if (lines <= most || !is_wrong(one.error())) continue;
+    most = lines;
+    first = std::move(one);
   }
   return first;
 }

@@ -61,6 +61,7 @@ struct PlannedReading {
   double plan_ns = 0;     ///< predicted of a call
   double copies_ns = 0;   ///< a call's part of the copies
   std::set<TensorId> may_be_located = {};  ///< operands that others contradict, or are cut for
+  std::size_t schedule_lines = 0;          ///< of a schedule that is given, read without an error
   double cut_copies_ns = 0;                ///< where there are such: `copies_ns` of the reading that cuts, before it is planned
 
   double ns() const { return plan_ns + copies_ns; }
@@ -92,8 +93,9 @@ Expected<std::optional<StatedRequest>> stated_request(const EvaluateOptions& opt
                                                       const std::set<std::string>& results);
 
 /// The first reading under which a schedule of the host is one that has no lines "stored": its text does not say how operands are read, and
-/// it was made over one of those that are chosen among. `first`: the reading that cuts; its error where none is.
+/// it was made over one of those that are chosen among. `first`: the reading that cuts. Where none is, the error of the reading under which
+/// most of the text is read. `lines`: of the text, read by the last reading.
 Expected<PlannedReading> read_as_scheduled(Expected<PlannedReading> first, const std::set<TensorId>& may_be_located,
-                                           const PlanReading& plan);
+                                           const std::size_t& lines, const PlanReading& plan);
 
 }  // namespace weft

@@ -254,6 +254,21 @@ def case_schedules_say_what_operands_are_stored_in(weft):
         require_equal(weft.text("again"), weft.text("s"), "of an old text")
 
 
+def case_wrong_schedules_over_layouts_are_wrong_in_the_reading_that_they_fit(weft):
+    call = ["R(i,j) = A(i,j) * B(j,i)", "A=sparse(9x11,nnz=30)", "B=sparse(11x9,nnz=30)"]
+    pinned = ["--format", "B:dia", "--format", "R:bcsr(2,2)"]
+    weft("plan", *call, *pinned, "--emit", "schedule=s", "--quiet")
+    right = weft.text("s")
+    for text, options in ((right, []), ("".join(line for line in right.splitlines(True) if "stored" not in line), pinned)):
+        weft.write("wrong", text.replace("loops i,j", "loops j,i"))
+        weft.error("run", *call, *options, "--schedule", "wrong", says=["the root loop of nest 1 is 'j'", "    parallel i serial\n"])
+    weft.write("blocks.tns", "".join(f"{3 * (b // 5) + i} {3 * (b * 37 % 500) + j} 1\n" for b in range(2500) for i in (1, 2, 3) for j in (1, 2, 3)))
+    call = ["y(i) = A(i,j) * x(j)", "A=blocks.tns:1500x1500", "x=ones(1500)", "--calls", "100000"]
+    weft("plan", *call, "--emit", "schedule=s", "--quiet")
+    weft.write("wrong", "".join(line for line in weft.text("s").splitlines(True) if "stored" not in line).replace("parallel i", "parallel j"))
+    weft.error("run", *call, "--schedule", "wrong", says="the root loop of nest 1 is 'i")
+
+
 def case_results_do_not_depend_on_how_layouts_are_read(weft):
     """Zeros that a layout stores are entries, explicit ones of the data among them, in place, located or in a plain copy."""
     weft.write("A.tns", "1 1 5\n1 3 0\n3 4 2\n")
