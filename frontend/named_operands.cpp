@@ -27,7 +27,7 @@ Expected<NamedFacts> in_pinned_formats(NamedFacts operands, const std::map<std::
   for (auto& [name, operand] : operands) {
     const auto pinned = formats.find(name);
     if (pinned == formats.end()) continue;
-    const Format given = operand.statistics.format();
+    const Format given = operand.format;
     Format format = pinned->second;
     format.scalar = given.scalar;
     if (format.text() == given.text() || format.modes() != given.modes()) continue;

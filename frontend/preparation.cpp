@@ -13,6 +13,7 @@
 #include "engine/level_figures.h"
 #include "engine/plan/estimate/count_joins.h"
 #include "engine/placed_values.h"
+#include "engine/plan/cost/conversion.h"
 #include "engine/plan/cost/undriven.h"
 #include "engine/plan/explain/explanation.h"
 #include "engine/plan/schedule/check.h"
@@ -32,6 +33,7 @@
 #include "frontend/resolve.h"
 #include "frontend/result_report.h"
 #include "frontend/token.h"
+#include "frontend/told_layouts.h"
 #include "runtime/elapsed.h"
 #include "runtime/placement.h"
 #include "runtime/scalar_traits.h"
@@ -125,6 +127,7 @@ class Preparation {
                       : in_pinned_formats(operands_, options_.formats, resources().with(cancellation_), layouts_, converted_);
     if (!stored) return std::unexpected(stored.error());
     stored_ = std::move(*stored);
+    for (const auto& [name, operand] : operands_) tell_laid_out(name, operand);
     auto plan = planned(prepared_.network);
     if (!plan) return std::unexpected(plan.error());
     prepared_.plan = std::move(*plan);
@@ -294,19 +297,74 @@ class Preparation {
       if (network.tensors[tensor].is_result || !exposure->tensors[tensor].read_in || !tensors.contains(name)) continue;
       auto read = read_operand(*exposure, tensor, *tensors.at(name), changes(name), resources().with(cancellation_));
       if (!read) return std::unexpected(read.error());
-      if (read->origin != LayoutOrigin::given) priced_.copies_ns += prices.of(name, *tensors.at(name), read->stored);
-      if (read->origin != LayoutOrigin::given)
-        met_.push_back(exposure->tensors[tensor].reach.empty() ? fmt::format("{} from {} to {}", name, tensors.at(name)->format().text(),
-                                                                             exposure->tensors[tensor].read_in->text())
-                                                               : fmt::format("{}, with zeros around it", name));
+      if (read->origin != LayoutOrigin::given) {
+        priced_.copies_ns += prices.of(name, *tensors.at(name), read->stored);
+        const std::string from = tensors.at(name)->format().text();
+        const std::string to = exposure->tensors[tensor].read_in->text();
+        const bool padded = !exposure->tensors[tensor].reach.empty();
+        met_.push_back(padded ? fmt::format("{}, with zeros around it", name) : fmt::format("{} from {} to {}", name, from, to));
+        ToldLayout& told = told_layouts_[name];
+        if (told.from.empty()) told.from = from;
+        told.steps.push_back(padded ? "with zeros around it" : fmt::format("to {}, as the loops read it", to));
+        told.ns += conversion_ns(tensors.at(name)->format(), static_cast<double>(tensors.at(name)->nnz()), read->stored.format(),
+                                 static_cast<double>(read->stored.nnz()), machine_);
+      }
       stored_levels_.push_back(std::move(read->stored));
       const Tensor& kept = levels_[name] = std::move(read->tensor);
       stored_.at(name) = operand_facts(kept, resources());
     }
     take_exposure(network, plan_options, std::move(*exposure));
+    tell_exposed(tensors);
     priced_.exposure = prepared_.exposure;
     priced_.operands = std::move(tensors);
     return {};
+  }
+
+  static double places(const OperandFacts& operand) {
+    return operand.stored != nullptr ? static_cast<double>(operand.stored->nnz()) : operand.statistics.nnz();
+  }
+
+  /// That an operand is stored in another format than it is given in.
+  void tell_laid_out(const std::string& name, const OperandFacts& given) {
+    const OperandFacts& stored = stored_.at(name);
+    if (stored.format.text() == given.format.text()) return;
+    ToldLayout& told = told_layouts_[name];
+    told.from = given.format.text();
+    const double fill = places(stored) > 0 ? 100 * places(given) / places(stored) : 100;
+    told.steps.push_back(fmt::format("to {}, {}", stored.format.text(),
+                                     chosen_.contains(name) ? fmt::format("chosen for its price, {:.0f} % full", fill)
+                                                            : "as its layout is pinned"));
+    told.ns = conversion_ns(given.format, places(given), stored.format, places(stored), machine_);
+  }
+
+  /// What the plan speaks of by levels alone.
+  void tell_exposed(const std::map<std::string, const Tensor*>& tensors) {
+    const Exposure& exposure = *prepared_.exposure;
+    for (TensorId tensor = 0; tensor < exposure.tensors.size(); ++tensor) {
+      const ExposedTensor& exposed = exposure.tensors[tensor];
+      const TensorDeclaration& declared = exposure.given.tensors[tensor];
+      if (declared.is_result || !exposed.read_in) continue;
+      ToldLayout& told = told_layouts_[declared.name];
+      told.format = exposed.read_in->text();
+      const bool pinned = options_.formats.contains(declared.name);
+      const bool in_place = told.steps.empty() && tensors.contains(declared.name) && !exposed.read_in->all_dense();
+      if (exposed.located) told.then = told.steps.empty() ? "" : "located through its layout";
+      else if (in_place && !pinned) told.kept = "kept: its levels are read as they are given";
+      else if (in_place) told.kept = "kept: given as its layout is pinned";
+    }
+  }
+
+  /// Results as they are handed over.
+  void tell_handed_over(const Plan& plan) {
+    if (!prepared_.exposure) return;
+    for (const ScheduledTensor& scheduled : plan.schedule.tensors) {
+      if (scheduled.role != TensorRole::result) continue;
+      const ExposedTensor& exposed = prepared_.exposure->tensors[scheduled.tensor];
+      const std::string text = format_of_result(plan, scheduled).text();
+      ToldLayout& told = told_layouts_[scheduled.name];
+      if (!exposed.parts.empty()) told.format = text;
+      else if (exposed.handed_over) told.then = fmt::format("converted to {} after every run", text);
+    }
   }
 
   /// Of tensors in layouts, and of operands in formats that were chosen.
@@ -589,12 +647,13 @@ class Preparation {
       if (!explained.runner_up.schedule.empty())
         explained.runner_up.schedule = with_stated_formats(std::move(explained.runner_up.schedule), stated_);
       report().predicted_ms = explained.of_this_run.ns * 1e-6;
+      tell_handed_over(*plan);
+      tell_layouts(explained, told_layouts_, options_.calls);
       report().explanation = explain(*plan, explained, network, plan_options);
       if (prepared_.exposure && !prepared_.exposure->definitions.empty())
         report().explanation +=
             fmt::format("planned over the levels of layouts, with {}\n", fmt::join(prepared_.exposure->definitions, ", "));
-      if (!converted_.empty())
-        report().explanation += fmt::format("converted before the run, as their layouts are pinned: {}\n", fmt::join(converted_, "; "));
+      tell_converted();
       for (const PlacedValues& placed : placed_values(network, *plan, facts, plan_options.machine))
         report().explanation += explanation(placed, plan->schedule) + "\n";
       if (!taken_full_.empty())
@@ -603,6 +662,9 @@ class Preparation {
       if (options_.why) {
         const auto relaxing = Clock::now();
         explained.constraints = binding_constraints(*plan, Problem{network, facts, plan_options}, weft::plan);
+        std::erase_if(explained.constraints, [&](const ExplainedConstraint& constraint) {
+          return std::ranges::any_of(chosen_, [&](const std::string& name) { return constraint.name == "layout of " + name; });
+        });
         report().phases.plan += milliseconds_since(relaxing);
         for (const ExplainedConstraint& constraint : explained.constraints) {
           report().explanation += fmt::format("{} {}: {}\n", constraint.name, constraint.binds ? "binds" : "does not bind",
@@ -612,6 +674,18 @@ class Preparation {
       report().explained = std::make_shared<const Explanation>(std::move(explained));
     }
     return plan;
+  }
+
+  /// That operands are stored otherwise, and why.
+  void tell_converted() {
+    for (const bool chosen : {false, true}) {
+      std::vector<std::string> texts;
+      for (const std::string& text : converted_)
+        if (chosen_.contains(text.substr(0, text.find(' '))) == chosen) texts.push_back(text);
+      if (texts.empty()) continue;
+      report().explanation += fmt::format("converted before the run, as their layouts are {}: {}\n", chosen ? "chosen" : "pinned",
+                                          fmt::join(texts, "; "));
+    }
   }
 
   void tell_plan() {
@@ -662,12 +736,13 @@ class Preparation {
     return {};
   }
 
-  Format format_of_result(const ScheduledTensor& scheduled) const {
+  Format format_of_result(const ScheduledTensor& scheduled) const { return format_of_result(prepared_.plan, scheduled); }
+  Format format_of_result(const Plan& plan, const ScheduledTensor& scheduled) const {
     const Format& computed = scheduled.delivered ? *scheduled.delivered : scheduled.format;
     if (!prepared_.exposure) return computed;
     std::map<std::string, Format> given;
     for (const auto& [name, operand] : operands_) given.emplace(name, operand.format);
-    return format_handed_over(*prepared_.exposure, prepared_.plan.schedule, scheduled, computed, given);
+    return format_handed_over(*prepared_.exposure, plan.schedule, scheduled, computed, given);
   }
 
   std::map<std::string, Format> pinned_layouts() const {
@@ -830,6 +905,7 @@ class Preparation {
   PlannedReading priced_;
   Tensors layouts_;  // of operands that come in another format than the one that is pinned
   std::vector<std::string> converted_;
+  std::map<std::string, ToldLayout> told_layouts_;  // in the explanation
   std::vector<std::string> taken_full_;  // operands without a tensor
   std::vector<std::string> met_;  // likewise, of operands that meet exposed levels
   NamedFacts stored_;  // as planning sees them
@@ -862,8 +938,8 @@ Expected<Prepared> prepared_as_stated(const Pipeline& pipeline, const Machine& m
     if (may_have_places(one.prepared(), operands, name, pipeline.options().resources.threads)) continue;
     const std::string format = stated.options.formats.at(name).text();
     const std::string& file = stated.options.schedule_name;
-    return input_error(fmt::format("{2}{3}the schedule is for {0} in {1}, chosen for its price where places without an entry change nothing: "
-                                   "here a result is not dense, or another operand not finite; the format {0}:{1} asks for them",
+    return input_error(fmt::format("{2}{3}the schedule is for {0} in {1}, chosen for its price where places without an entry change "
+                                   "nothing: here a result is not dense, or another operand not finite; the format {0}:{1} asks for them",
                                    name, format, file, file.empty() ? "" : ": "));
   }
   return one.finish();

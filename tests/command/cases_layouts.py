@@ -137,7 +137,7 @@ def case_kernels_read_layouts(weft):
         require_equal(read_tns(weft.read("y.tns").decode()), expected, layout)
     page = weft("plan", *operands[:3], "--format", "A:bcsr(3,2)").out
     require_in("i = 3*i_0 + i_1, j = 2*j_0 + j_1", page, "the parts")
-    require_in("converted before the run, as their layouts are pinned: A from ", page, "the conversion")
+    require("layouts are pinned" not in page and "  A (i,j) -> (i/3:d, j/2:s, i%3:d, j%2:d) f64  kept: given as its layout is pinned" in page, page)
 
 
 def case_results_in_layouts(weft):
@@ -214,6 +214,37 @@ def case_schedules_over_layouts_that_were_chosen_are_read_again(weft):
         weft("plan", "y(i) = A(i,j) * x(j)", *operands, "--emit", "schedule=c.schedule", "--quiet")
         weft("run", "y(i) = A(i,j) * x(j)", *operands, "--schedule", "c.schedule", "--out", "y=y.tns", "--quiet")
         require("layout x d" in weft.read("c.schedule").decode(), "chosen")
+
+
+def case_explanations_say_what_operands_are_stored_in_and_why(weft):
+    weft.write("blocks.tns", "".join(f"{3 * (b // 5) + i} {3 * (b * 37 % 500) + j} 1\n" for b in range(2500) for i in (1, 2, 3) for j in (1, 2, 3)))
+    call = ["y(i) = A(i,j) * x(j)", "A=blocks.tns:1500x1500", "x=ones(1500)", "--calls", "100000"]
+
+    def told(*options):
+        report = json.loads(weft("plan", *call, *options, "--json").out)
+        return report, {layout["name"]: layout for layout in report["explanation"]["layouts"]}
+    report, layouts = told("--emit", "schedule=c")
+    stored = next(line for line in weft.text("c").splitlines() if line.startswith("  stored A "))
+    require_equal(layouts["A"]["format"], stored[len("  stored A "):-len(" f64 chosen")], "the layout")
+    require_equal(layouts["A"]["converted"], True, "converted")
+    require(0 < layouts["A"]["conversion_ns_a_run"] * 99999 < layouts["A"]["conversion_ns"], "the price")
+    for part in ("converted from ss:0,1 to (i,j) -> (", "chosen for its price, ", " % full; ", " a run over 100000 calls"):
+        require_in(part, layouts["A"]["reason"], "the reason")
+    require("layout of A" not in {constraint["name"] for constraint in report["explanation"]["constraints"]}, "nothing is pinned")
+    page = weft("plan", *call).out
+    require_in("converted before the run, as their layouts are chosen: A from ss:0,1 to (i,j) -> (", page, "the page")
+    require("pinned" not in page, page)
+    require_equal(told("--schedule", "c")[1]["A"], layouts["A"], "by the schedule")
+    pinned = told("--format", "A:" + layouts["A"]["format"])[1]["A"]
+    require_equal((pinned["format"], pinned["converted"]), (layouts["A"]["format"], False), "read so")
+    padded = told("--format", "A:dia")[1]
+    require_equal((padded["A"]["format"], padded["x"]["format"]), ("(i,j) -> (j-i:s, i:d)", "d:0"), "diagonals")
+    require("converted from d:0 with zeros around it" in padded["x"]["reason"] and padded["x"]["converted"], padded)
+    call[:] = ["R(i,j) = A(i,j) * B(j,i)", "A=sparse(9x11,nnz=30)", "B=sparse(11x9,nnz=30)"]
+    located = told("--format", "B:dia", "--format", "R:bcsr(2,2)")[1]
+    require_equal(located["B"]["format"], "(i,j) -> (j-i:s, i:d)", "located")
+    require_in("located through its layout", located["B"]["reason"], "located")
+    require_in("converted to (i,j) -> (i/2:d, j/2:s, i%2:d, j%2:d) after every run", located["R"]["reason"], "the result")
 
 
 def case_schedules_say_what_operands_are_stored_in(weft):
