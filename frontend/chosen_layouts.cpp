@@ -124,7 +124,12 @@ Expected<ChosenLayouts> chosen_layouts(const PlannedRequest& request,
     if (changes || options.formats.contains(name) || !may_have_places(plain, operands, name, engine.resources.threads)) continue;
     const auto others_tried = candidates(operand, options.calls, machine, engine.resources);
     if (!others_tried) return std::unexpected(others_tried.error());
-    std::string others;
+    struct Priced {
+      std::string told;
+      double ns = 0;
+      double least_gain = 1;
+    };
+    std::vector<Priced> others;
     std::string winner;
     for (const LayoutCandidate& candidate : *others_tried) {
       EvaluateOptions tried = best.options;
@@ -137,18 +142,23 @@ Expected<ChosenLayouts> chosen_layouts(const PlannedRequest& request,
       const double priced = planned->ns + candidate.conversion_ns / options.calls;
       const std::string told = fmt::format("{}, {:.3g} us a call", candidate.words, priced * 1e-3);
       if (priced > candidate.least_gain * ns) {
-        others += "; not " + told;
+        others.push_back({told, priced, candidate.least_gain});
         continue;
       }
-      if (!winner.empty()) others += "; not " + winner;
+      if (!winner.empty()) others.push_back({winner, ns});
       ns = priced;
       winner = told;
       best.options.formats[name] = candidate.format;
       best.plan_cache = planned->plan_cache;
     }
     if (winner.empty()) continue;
-    best.reason += fmt::format("{}{} is stored in {}, conversion included, instead of {:.3g} us{}", best.reason.empty() ? "" : ". ", name,
-                               winner, plain.plan.cost.ns * 1e-3, others);
+    best.reason += fmt::format("{}{} is stored in {}, conversion included, instead of {:.3g} us", best.reason.empty() ? "" : ". ", name,
+                               winner, plain.plan.cost.ns * 1e-3);
+    for (const Priced& other : others) {
+      best.reason += "; not " + other.told;
+      // What was found before has to be beaten by more than a price may be off.
+      if (other.ns < ns) best.reason += fmt::format(", within {:.0f} % of what was found before", 100 * (1 - other.least_gain));
+    }
   }
   return best;
 }
