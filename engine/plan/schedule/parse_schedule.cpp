@@ -494,7 +494,7 @@ Expected<std::map<std::string, StatedFormat>> parse_stated_formats(const std::st
   std::size_t number = 0;
   for (std::size_t begin = 0; begin < text.size();) {
     const std::size_t end = std::min(text.find('\n', begin), text.size());
-    ScheduleLine line(std::string_view(text).substr(begin, end - begin), ++number);
+    ScheduleLine line(std::string_view(text).substr(begin, end - begin), ++number, begin);
     begin = end + 1;
     if (!line.take_word("stored")) continue;
     const ScheduleLine before = line;

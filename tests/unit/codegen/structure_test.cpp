@@ -12,6 +12,12 @@ using namespace weft::loop;
 
 namespace {
 
+// Of all of its steps, none taken before it.
+std::vector<Hold> holds(const Program& program, const For& each, const Depths& depths) {
+  return weft::holds(program, each, each.steps, depths);
+}
+bool may_skip(const Program& program, const For& each, const Depths& depths) { return weft::may_skip(program, each, each.steps, depths); }
+
 Program program_of(const std::string& text) {
   const Expected<Program> program = parse(text);
   REQUIRE_MESSAGE(program.has_value(), program.error().message);
