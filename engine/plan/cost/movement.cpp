@@ -208,7 +208,8 @@ Movement StatementModels::move_sparse(std::uint32_t statement, std::size_t facto
     const double bytes = access.scalar_bytes() + (contains(statements_[statement]->unasked, index) ? 0 : 4) + 4 * above;
     const bool innermost = (statements_[statement]->indices & ~(bound | one_index(index))) == 0;
     const bool picked = innermost && contains(statements_[statement]->few & access.dense_below() & ~access.contiguous(), index);
-    return {bytes, bytes / options_.machine.stream[from], walked_level * above + (picked ? picked_column / std::max(1.0, extent(index)) : 0)};
+    const double picking = picked ? picked_column / std::max(1.0, extent(index)) : 0;
+    return {bytes, bytes / options_.machine.stream[from], walked_level * above + picking};
   }
   const double share = share_below(statement, access, bound, index, inside, after);
   const double bytes = bytes_below(after) * share;

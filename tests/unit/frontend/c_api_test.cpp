@@ -68,7 +68,8 @@ TEST_CASE("the C API refuses arrays, names and numbers that cannot be meant") {
     };
     CHECK(csr(pos, crd).empty());
     CHECK(csr(beyond, crd) == "the tensor: level 1: pos is 9 at position 3, beyond the 4 coordinates");
-    CHECK(csr(pos, negative) == "the tensor: level 1: coordinate 4294967293 (-3 with a sign) at position 1 is not below the extent 4 of mode 1");
+    CHECK(csr(pos, negative) ==
+          "the tensor: level 1: coordinate 4294967293 (-3 with a sign) at position 1 is not below the extent 4 of mode 1");
   }
   const std::uint64_t extents[] = {4};
   const void* coordinates[] = {crd};
