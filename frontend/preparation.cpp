@@ -132,7 +132,7 @@ class Preparation {
     if (!plan) return std::unexpected(plan.error());
     prepared_.plan = std::move(*plan);
     const Plan& found = prepared_.plan;
-    priced_.plan_ns = found.cost.ns + unexpected_ns(found.schedule, found.cost, prepared_.network);
+    priced_.plan_ns = found.cost.ns + unexpected_ns(found.schedule, found.cost, prepared_.network) + converting_results_ns();
     tell_plan();
     tell_results();
     return {};
@@ -354,6 +354,22 @@ class Preparation {
     }
   }
 
+  /// Of results that are computed in plain levels and converted after every run.
+  double converting_results_ns() const {
+    const Plan& plan = prepared_.plan;
+    double ns = 0;
+    for (const ScheduledTensor& scheduled : plan.schedule.tensors) {
+      if (scheduled.role != TensorRole::result || !prepared_.exposure) continue;
+      const ExposedTensor& exposed = prepared_.exposure->tensors[scheduled.tensor];
+      if (!exposed.parts.empty() || !exposed.handed_over) continue;
+      const auto demand = std::ranges::find(plan.cost.memory, "result " + scheduled.name, &MemoryDemand::name);
+      if (demand == plan.cost.memory.end()) continue;
+      const double entries = static_cast<double>(demand->bytes) / (scalar_bytes(scheduled.format.scalar) + 4);  // about
+      ns += conversion_ns(scheduled.format, entries, format_of_result(plan, scheduled), entries, machine_);
+    }
+    return ns;
+  }
+
   /// Results as they are handed over.
   void tell_handed_over(const Plan& plan) {
     if (!prepared_.exposure) return;
@@ -387,12 +403,10 @@ class Preparation {
       StatedFormat stated{pinned != options_.formats.end() ? pinned->second : operand->second.format};
       stated.chosen = chosen_.contains(declared.name);
       if (!stated.format.layout && !stated.chosen) continue;
-      if (!declared.is_result) {
-        stated.format.scalar = operand->second.format.scalar;
-        const bool located = prepared_.levels && prepared_.levels->located.contains(declared.name);
-        const bool copied = stated.format.layout && reading_.exposing != Exposing::all;
-        stated.read_by = located ? ReadBy::location : copied ? ReadBy::copy : ReadBy::levels;
-      }
+      if (!declared.is_result) stated.format.scalar = operand->second.format.scalar;
+      const bool located = !declared.is_result && prepared_.levels && prepared_.levels->located.contains(declared.name);
+      const bool copied = stated.format.layout && reading_.exposing != Exposing::all;
+      stated.read_by = located ? ReadBy::location : copied ? ReadBy::copy : ReadBy::levels;
       stated_.emplace(declared.name, std::move(stated));
     }
     return {};

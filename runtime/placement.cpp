@@ -165,9 +165,9 @@ Expected<void> Placement::find_bounds(std::string_view name) {
 /// Where the modes and free names of coordinates that have a place are: of some layouts only these are told apart. The first one alone
 /// where there are none.
 std::vector<ValueRange> Placement::ranges_of_places() const {
-  constexpr int most_rounds = 16;
+  constexpr int most_narrowings = 16;
   std::vector<ValueRange> ranges = ranges_;
-  for (int round = 0; round < most_rounds; ++round) {
+  for (int round = 0; round < most_narrowings; ++round) {
     const std::vector<ValueRange> before = ranges;
     for (std::size_t l = 0; l < levels_.size(); ++l) {
       const LayoutLevel& level = layout_.levels[l];

@@ -354,6 +354,21 @@ def case_a_loop_over_a_huge_extent_is_not_taken_to_be_never_reached(weft):
     require_equal(found, [f"{row} {n * 99_999_989 + 1} 6" for n, row in enumerate(rows)], "the products")
 
 
+def case_results_in_blocks_are_computed_in_plain_rows_where_that_takes_less(weft):
+    """In blocks of 5 x 5 there are 60 million pairs of block rows and block columns to go through, for 100 entries."""
+    operand = "A=sparse(30000x50000,nnz=100,seed=1)"
+    weft("run", "R(i,j) = A(i,j)", operand, "--format", "A:ds:1,0", "--format", "R:bcsr(5,5)", "--out", "R=R.tns", "--quiet", "--no-cache",
+         "--emit", "schedule=s", "--json=r.json")
+    told = "\n".join(json.loads(weft.text("r.json"))["explanation"]["search"])
+    require_in("R is computed in plain levels and converted after every run", told, "why")
+    weft("run", "R(i,j) = A(i,j)", operand, "--format", "R:ss", "--out", "R=plain.tns", "--quiet", "--no-cache")
+    lines = [[line for line in weft.text(file).splitlines() if line[0] != "#" and not line.endswith(" 0")] for file in ("R.tns", "plain.tns")]
+    require_equal(lines[0], lines[1], "the entries")
+    # The schedule says it, so that it is read again without the formats.
+    weft("run", "R(i,j) = A(i,j)", operand, "--format", "A:ds:1,0", "--schedule", "s", "--out", "R=again.tns", "--quiet", "--no-cache")
+    require_equal(weft.text("again.tns"), weft.text("R.tns"), "by its schedule")
+
+
 def case_matrices_of_one_row_or_column_have_layouts(weft):
     for layout in ("dia", "dia(4)", "band(1,2)", "(i,j) -> (j-i:s, i:d)", "(i,j) -> (j-i:s, j:s)", "(i,j) -> (i+j:s, j:d)", "(i,j) -> (2*i+j:s, j:s)"):
         for shape in ("12x1", "1x12", "2x1", "1x1"):
