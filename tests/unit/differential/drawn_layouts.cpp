@@ -69,8 +69,9 @@ bool has_no_room(const Error& error) {
 bool may_be_refused(const DrawnLayouts& drawn, const Error& error) {
   if (has_no_room(error)) return drawn.redrawn || (drawn.wanted() && drawn.wanted()->layout);
   if (drawn.redrawn && error.message.find("order") != std::string::npos) return true;
-  // A layout of R whose coordinates are too narrow for the extents that it is bound to.
-  if (drawn.redrawn && drawn.is_long && error.message.find(" bits do not hold") != std::string::npos) return true;
+  // Coordinates of a layout that are too narrow for the extents that it is bound to, or levels whose values are beyond all numbers.
+  const auto says = [&](const char* words) { return error.message.find(words) != std::string::npos; };
+  if (drawn.redrawn && drawn.is_long && (says(" bits do not hold") || says("beyond 2^63 - 1"))) return true;
   return drawn.is_long && (error.kind == ErrorKind::resource || error.kind == ErrorKind::cancelled);
 }
 
