@@ -76,9 +76,9 @@ struct ChosenReading {
 };
 
 /// Operands in blocks, diagonals, bands and triangles beside others: cut, or copied where they cannot be, each or all located, or all
-/// copied. Slots and diagonals, which are walked place by place: those
-/// places or copies, unless their layouts are `pinned`. Results: computed in their levels, or in plain ones and converted. Nothing whose copies alone take longer than another way is planned. `first`: with
-/// all located that may be, else as asked for.
+/// copied. Slots and diagonals, which are walked place by place: those places or copies, unless their layouts are `pinned`. Results:
+/// computed in their levels, or in plain ones and converted. Nothing whose copies alone take longer than another way is planned.
+/// `first`: with all located that may be, else as asked for.
 Expected<ChosenReading> chosen_reading(PlannedReading first, const CopyPrices& prices, const std::map<std::string, Format>& pinned,
                                        const PlanReading& plan);
 
