@@ -23,15 +23,14 @@ Expected<NamedFacts> named_facts(const Tensors& tensors, const Resources& resour
 }
 
 Expected<NamedFacts> in_pinned_formats(NamedFacts operands, const std::map<std::string, Format>& formats,
-                                       const Resources& resources, Tensors& layouts, std::vector<std::string>& converted) {
+                                       const Resources& resources, Tensors& layouts) {
   for (auto& [name, operand] : operands) {
     const auto pinned = formats.find(name);
     if (pinned == formats.end()) continue;
-    const Format given = operand.format;
+    const Format& given = operand.format;
     Format format = pinned->second;
     format.scalar = given.scalar;
     if (format.text() == given.text() || format.modes() != given.modes()) continue;
-    converted.push_back(fmt::format("{} from {} to {}", name, given.text(), format.text()));
     if (operand.stored == nullptr) {
       // What its levels hold is told when they are exposed.
       if (format.layout) operand.format = format;

@@ -16,10 +16,10 @@ std::unexpected<Error> unknown_without_tensor(const Format& format, std::string_
 /// Of tensors, which stay the caller's. Input error for borrowed arrays that are not valid.
 Expected<NamedFacts> named_facts(const Tensors& tensors, const Resources& resources);
 /// Operands as planning sees them whose layouts are pinned: those that come in another format are converted (and the layout
-/// is kept with the tensor, where runs find it), or, of figures alone, told in that format. Scalar types stay. `converted`
-/// says of which, in words: "M from ds:0,1 to ss:1,0". The tensors are kept in `layouts`. Errors as of convert().
+/// is kept with the tensor, where runs find it), or, of figures alone, told in that format. Scalar types stay. The tensors are
+/// kept in `layouts`. Errors as of convert().
 Expected<NamedFacts> in_pinned_formats(NamedFacts operands, const std::map<std::string, Format>& formats,
-                                       const Resources& resources, Tensors& layouts, std::vector<std::string>& converted);
+                                       const Resources& resources, Tensors& layouts);
 /// Bytes are estimated from distinct counts.
 NamedFacts named_facts(const std::map<std::string, Statistics>& statistics);
 

@@ -23,6 +23,7 @@
 #include "engine/plan/search/plan_counted.h"
 #include "engine/prove/kernel_proofs.h"
 #include "engine/specialize.h"
+#include "frontend/asked_plan.h"
 #include "frontend/chosen_layouts.h"
 #include "frontend/given_options.h"
 #include "frontend/named_operands.h"
@@ -68,22 +69,6 @@ Progress throttled(const Progress& progress) {
   };
 }
 
-/// A requested scalar is that of what reads it too: a result is f32 if it has factors and all are, or if a format says so.
-void spread_scalars(Network& network, const PlanOptions& options) {
-  for (const Assignment& assignment : network.assignments) {
-    TensorDeclaration& result = network.tensors[assignment.result.tensor];
-    if (options.result_formats.contains(result.name)) continue;
-    std::optional<Scalar> widest;
-    for (const Term& term : assignment.terms) {
-      for (const TensorAccess& factor : term.factors) {
-        const Scalar scalar = network.tensors[factor.tensor].scalar;
-        widest = wider(widest.value_or(scalar), scalar);
-      }
-    }
-    result.scalar = widest.value_or(scalar_types[0].scalar);
-  }
-}
-
 }  // namespace
 
 /// The steps of one preparation; each fills its part of the report.
@@ -99,7 +84,8 @@ class Preparation {
         cancellation_(cancellation),
         from_(from),
         saved_(saved),
-        reading_(std::move(reading)) {}
+        reading_(std::move(reading)),
+        told_(machine) {}
 
   /// Formats of operands that the options have and `asked` has not were chosen for their price.
   void choose(const EvaluateOptions& asked) {
@@ -124,10 +110,10 @@ class Preparation {
     // Those of a saved kernel over levels are in their formats.
     auto stored = saved_levels() != nullptr
                       ? Expected<NamedFacts>(operands_)
-                      : in_pinned_formats(operands_, options_.formats, resources().with(cancellation_), layouts_, converted_);
+                      : in_pinned_formats(operands_, options_.formats, resources().with(cancellation_), layouts_);
     if (!stored) return std::unexpected(stored.error());
     stored_ = std::move(*stored);
-    for (const auto& [name, operand] : operands_) tell_laid_out(name, operand);
+    for (const auto& [name, operand] : operands_) told_.laid_out(name, operand, stored_.at(name), chosen_.contains(name));
     auto plan = planned(prepared_.network);
     if (!plan) return std::unexpected(plan.error());
     prepared_.plan = std::move(*plan);
@@ -220,38 +206,6 @@ class Preparation {
     return error;
   }
 
-  Expected<void> left_to_choose() const {
-    if (options_.schedule.empty() || !(options_.prove || options_.unfused)) return {};
-    const char* const other = options_.prove ? "prove" : "unfused";
-    return option_error(other, fmt::format("a schedule and the option {} contradict each other: nothing is left to choose", other));
-  }
-
-  Expected<Objective> objective() const {
-    if (options_.objective.empty() || options_.objective == "time") return Objective::time;
-    if (options_.objective != "workspace-order") {
-      return option_error("objective", fmt::format("no objective is named '{}': the objectives are time and workspace-order",
-                                                   options_.objective));
-    }
-    if (!options_.schedule.empty() || options_.unfused) {
-      const char* const other = options_.unfused ? "unfused" : "schedule";
-      return option_error(other, fmt::format("an objective and the option {} contradict each other: nothing is left to choose", other));
-    }
-    return Objective::workspace_order;
-  }
-
-  Expected<void> patterned(const Network& network, const std::string& name, const std::string& pattern) const {
-    const auto declared = std::ranges::find(network.tensors, name, &TensorDeclaration::name);
-    const auto operand = std::ranges::find(network.tensors, pattern, &TensorDeclaration::name);
-    if (declared == network.tensors.end() || !declared->is_result) {
-      return option_error("patterns", fmt::format("{} like {}: {} is no result; an operand has a format of its own", name, pattern, name),
-                          name);
-    }
-    if (operand == network.tensors.end() || operand->is_result) {
-      return option_error("patterns", fmt::format("{} like {}: {} is no operand", name, pattern, pattern), pattern);
-    }
-    return {};
-  }
-
   /// Whether what the exposure multiplies zeros with that stand beyond an extent is finite.
   bool is_finite_beyond(const Exposure& exposure) const {
     return std::ranges::all_of(exposure.finite, [&](TensorId tensor) {
@@ -299,59 +253,17 @@ class Preparation {
       if (!read) return std::unexpected(read.error());
       if (read->origin != LayoutOrigin::given) {
         priced_.copies_ns += prices.of(name, *tensors.at(name), read->stored);
-        const std::string from = tensors.at(name)->format().text();
-        const std::string to = exposure->tensors[tensor].read_in->text();
-        const bool padded = !exposure->tensors[tensor].reach.empty();
-        met_.push_back(padded ? fmt::format("{}, with zeros around it", name) : fmt::format("{} from {} to {}", name, from, to));
-        ToldLayout& told = told_layouts_[name];
-        if (told.from.empty()) told.from = from;
-        told.steps.push_back(padded ? "with zeros around it" : fmt::format("to {}, as the loops read it", to));
-        told.ns += conversion_ns(tensors.at(name)->format(), static_cast<double>(tensors.at(name)->nnz()), read->stored.format(),
-                                 static_cast<double>(read->stored.nnz()), machine_);
+        told_.read(name, *tensors.at(name), read->stored, exposure->tensors[tensor]);
       }
       stored_levels_.push_back(std::move(read->stored));
       const Tensor& kept = levels_[name] = std::move(read->tensor);
       stored_.at(name) = operand_facts(kept, resources());
     }
     take_exposure(network, plan_options, std::move(*exposure));
-    tell_exposed(tensors);
+    told_.exposed(*prepared_.exposure, tensors, options_.formats);
     priced_.exposure = prepared_.exposure;
     priced_.operands = std::move(tensors);
     return {};
-  }
-
-  static double places(const OperandFacts& operand) {
-    return operand.stored != nullptr ? static_cast<double>(operand.stored->nnz()) : operand.statistics.nnz();
-  }
-
-  /// That an operand is stored in another format than it is given in.
-  void tell_laid_out(const std::string& name, const OperandFacts& given) {
-    const OperandFacts& stored = stored_.at(name);
-    if (stored.format.text() == given.format.text()) return;
-    ToldLayout& told = told_layouts_[name];
-    told.from = given.format.text();
-    const double fill = places(stored) > 0 ? 100 * places(given) / places(stored) : 100;
-    told.steps.push_back(fmt::format("to {}, {}", stored.format.text(),
-                                     chosen_.contains(name) ? fmt::format("chosen for its price, {:.0f} % full", fill)
-                                                            : "as its layout is pinned"));
-    told.ns = conversion_ns(given.format, places(given), stored.format, places(stored), machine_);
-  }
-
-  /// What the plan speaks of by levels alone.
-  void tell_exposed(const std::map<std::string, const Tensor*>& tensors) {
-    const Exposure& exposure = *prepared_.exposure;
-    for (TensorId tensor = 0; tensor < exposure.tensors.size(); ++tensor) {
-      const ExposedTensor& exposed = exposure.tensors[tensor];
-      const TensorDeclaration& declared = exposure.given.tensors[tensor];
-      if (declared.is_result || !exposed.read_in) continue;
-      ToldLayout& told = told_layouts_[declared.name];
-      told.format = exposed.read_in->text();
-      const bool pinned = options_.formats.contains(declared.name);
-      const bool in_place = told.steps.empty() && tensors.contains(declared.name) && !exposed.read_in->all_dense();
-      if (exposed.located) told.then = told.steps.empty() ? "" : "located through its layout";
-      else if (in_place && !pinned) told.kept = "kept: its levels are read as they are given";
-      else if (in_place) told.kept = "kept: given as its layout is pinned";
-    }
   }
 
   /// Of results that are computed in plain levels and converted after every run.
@@ -368,19 +280,6 @@ class Preparation {
       ns += conversion_ns(scheduled.format, entries, format_of_result(plan, scheduled), entries, machine_);
     }
     return ns;
-  }
-
-  /// Results as they are handed over.
-  void tell_handed_over(const Plan& plan) {
-    if (!prepared_.exposure) return;
-    for (const ScheduledTensor& scheduled : plan.schedule.tensors) {
-      if (scheduled.role != TensorRole::result) continue;
-      const ExposedTensor& exposed = prepared_.exposure->tensors[scheduled.tensor];
-      const std::string text = format_of_result(plan, scheduled).text();
-      ToldLayout& told = told_layouts_[scheduled.name];
-      if (!exposed.parts.empty()) told.format = text;
-      else if (exposed.handed_over) told.then = fmt::format("converted to {} after every run", text);
-    }
   }
 
   /// Of tensors in layouts, and of operands in formats that were chosen.
@@ -441,8 +340,7 @@ class Preparation {
       if (!levels) return unknown_without_tensor(given, declared.name);
       operand->second = operand_facts(*levels);
       if (!exposure.tensors[tensor].parts.empty() && !levels->format().all_dense())
-        taken_full_.push_back(fmt::format("{} in {}, {:.0f} places for {:.0f} entries", declared.name,
-                                          exposure.tensors[tensor].read_in->text(), levels->nnz(), known.nnz()));
+        told_.taken_full(declared.name, *exposure.tensors[tensor].read_in, levels->nnz(), known.nnz());
     }
     return {};
   }
@@ -491,88 +389,17 @@ class Preparation {
   }
 
   Expected<Plan> planned(Network& network) {
-    std::map<std::string, bool> pinned;
-    if (auto choice = left_to_choose(); !choice) return std::unexpected(choice.error());
-    const auto chosen = objective();
-    if (!chosen) return std::unexpected(chosen.error());
-    PlanOptions plan_options;
-    plan_options.objective = *chosen;
-    plan_options.calls = options_.calls;
+    auto asked = asked_plan(network, options_, operands_);
+    if (!asked) return std::unexpected(asked.error());
+    PlanOptions& plan_options = asked->options;
+    std::map<std::string, bool>& pinned = asked->pinned;
+    vouched_for_ = std::move(asked->vouched_for);
     plan_options.machine = machine_;
     plan_options.memory_limit = resources().memory.limit();
     plan_options.planning_memory = planning_memory();
     plan_options.strict_fp = pipeline_.options().strict_fp;
-    plan_options.prove = options_.prove;
     plan_options.cancelled_by = {cancellation_, resources().cancellation};
     plan_options.progress = throttled(resources().progress);
-    for (const auto& [name, format] : options_.formats) {
-      const auto declared = std::ranges::find(network.tensors, name, &TensorDeclaration::name);
-      if (declared == network.tensors.end()) {
-        return option_error("formats", fmt::format("a format is given for {}, which is neither an operand nor a result", name), name);
-      }
-      if (declared->extents.size() != format.modes()) {
-        auto refused = option_error("formats", fmt::format("the format of {} has {} {}, but {} has {} modes", name, format.modes(),
-                                                           format.layout ? "modes" : "levels", name, declared->extents.size()), name);
-        refused.error().code = ErrorCode::order;
-        return refused;
-      }
-      if (!declared->is_result) {
-        pinned[name] = true;
-        continue;
-      }
-      if (std::ranges::any_of(format.levels, &Level::strided))
-        return option_error("formats", fmt::format("the format {} of the result {} is that of borrowed memory", format.text(), name), name);
-      declared->scalar = format.scalar;
-      plan_options.result_formats[name] = format;
-    }
-    for (const auto& [name, pattern] : options_.patterns) {
-      if (auto known = patterned(network, name, pattern); !known) return std::unexpected(known.error());
-      plan_options.result_patterns[name] = pattern;
-      plan_options.results.insert(name);
-    }
-    for (const auto* names : {&options_.changing, &options_.changing_patterns}) {
-      for (const std::string& name : *names) {
-        const auto declared = std::ranges::find(network.tensors, name, &TensorDeclaration::name);
-        if (declared == network.tensors.end() || declared->is_result)
-          return fail(ErrorKind::input, ErrorCode::unknown_name, name,
-                      fmt::format("{} is said to change between runs, but is no operand", name));
-      }
-    }
-    for (const TensorDeclaration& declared : network.tensors) {
-      if (options_.assume_all_finite && !declared.is_result) vouched_for_.insert(declared.name);
-    }
-    for (const std::string& name : options_.assume_finite) {
-      const auto declared = std::ranges::find(network.tensors, name, &TensorDeclaration::name);
-      if (declared == network.tensors.end() || declared->is_result)
-        return fail(ErrorKind::input, ErrorCode::unknown_name, name, fmt::format("{} is said to be finite, but is no operand", name));
-      vouched_for_.insert(name);
-    }
-    for (const auto& [names, what] : {std::pair(&options_.scaled, "scaled"), std::pair(&options_.strided, "strided")}) {
-      for (const std::string& name : *names) {
-        const auto declared = std::ranges::find(network.tensors, name, &TensorDeclaration::name);
-        if (declared == network.tensors.end() || !declared->is_result)
-          return fail(ErrorKind::input, ErrorCode::unknown_name, name, fmt::format("{} is to be {}, but is no result", name, what));
-      }
-    }
-    for (const std::string& name : options_.strided) {
-      const auto format = options_.formats.find(name);
-      const auto pattern = options_.patterns.find(name);
-      const Format* const wanted = format != options_.formats.end()     ? &format->second
-                                   : pattern != options_.patterns.end() ? &operands_.at(pattern->second).format
-                                                                        : nullptr;
-      if (wanted != nullptr && !wanted->all_dense())
-        return option_error("strided", fmt::format("{} is to be strided, as dense results are, but is wanted as {}", name, wanted->text()),
-                            name);
-    }
-    for (const std::string& name : options_.results) {
-      const auto declared = std::ranges::find(network.tensors, name, &TensorDeclaration::name);
-      if (declared == network.tensors.end() || !declared->is_result) {
-        return fail(ErrorKind::input, ErrorCode::unknown_name, name,
-                    fmt::format("{} is wanted as a result, but the expression does not assign it", name));
-      }
-      plan_options.results.insert(name);
-    }
-    spread_scalars(network, plan_options);
     given_ = network;
     asked_ = plan_options;
     if (auto done = expose(network, plan_options); !done) return std::unexpected(done.error());
@@ -661,18 +488,14 @@ class Preparation {
       if (!explained.runner_up.schedule.empty())
         explained.runner_up.schedule = with_stated_formats(std::move(explained.runner_up.schedule), stated_);
       report().predicted_ms = explained.of_this_run.ns * 1e-6;
-      tell_handed_over(*plan);
-      tell_layouts(explained, told_layouts_, options_.calls);
-      report().explanation = explain(*plan, explained, network, plan_options);
-      if (prepared_.exposure && !prepared_.exposure->definitions.empty())
-        report().explanation +=
-            fmt::format("planned over the levels of layouts, with {}\n", fmt::join(prepared_.exposure->definitions, ", "));
-      tell_converted();
+      for (const ScheduledTensor& scheduled : plan->schedule.tensors) {
+        if (prepared_.exposure && scheduled.role == TensorRole::result)
+          told_.handed_over(scheduled.name, prepared_.exposure->tensors[scheduled.tensor], format_of_result(*plan, scheduled));
+      }
+      told_.into(explained, options_.calls);
+      report().explanation = explain(*plan, explained, network, plan_options) + told_.text();
       for (const PlacedValues& placed : placed_values(network, *plan, facts, plan_options.machine))
         report().explanation += explanation(placed, plan->schedule) + "\n";
-      if (!taken_full_.empty())
-        report().explanation += fmt::format("blocks are taken to be full, as figures do not tell: {}\n", fmt::join(taken_full_, "; "));
-      if (!met_.empty()) report().explanation += fmt::format("converted before the run, to meet these: {}\n", fmt::join(met_, "; "));
       if (options_.why) {
         const auto relaxing = Clock::now();
         explained.constraints = binding_constraints(*plan, Problem{network, facts, plan_options}, weft::plan);
@@ -688,18 +511,6 @@ class Preparation {
       report().explained = std::make_shared<const Explanation>(std::move(explained));
     }
     return plan;
-  }
-
-  /// That operands are stored otherwise, and why.
-  void tell_converted() {
-    for (const bool chosen : {false, true}) {
-      std::vector<std::string> texts;
-      for (const std::string& text : converted_)
-        if (chosen_.contains(text.substr(0, text.find(' '))) == chosen) texts.push_back(text);
-      if (texts.empty()) continue;
-      report().explanation += fmt::format("converted before the run, as their layouts are {}: {}\n", chosen ? "chosen" : "pinned",
-                                          fmt::join(texts, "; "));
-    }
   }
 
   void tell_plan() {
@@ -918,10 +729,7 @@ class Preparation {
   Reading reading_;  // where what located operands are multiplied with allows it
   PlannedReading priced_;
   Tensors layouts_;  // of operands that come in another format than the one that is pinned
-  std::vector<std::string> converted_;
-  std::map<std::string, ToldLayout> told_layouts_;  // in the explanation
-  std::vector<std::string> taken_full_;  // operands without a tensor
-  std::vector<std::string> met_;  // likewise, of operands that meet exposed levels
+  ToldLayouts told_;  // in the explanation
   NamedFacts stored_;  // as planning sees them
   Network given_;      // without the trees that --tree pins, and as the tensors stand
   PlanOptions asked_;  // of that
