@@ -118,6 +118,10 @@ class Preparation {
     if (!plan) return std::unexpected(plan.error());
     prepared_.plan = std::move(*plan);
     const Plan& found = prepared_.plan;
+    priced_.asks_for_order = prepared_.exposure && asks_for_order(*prepared_.exposure, found.schedule);
+    if (priced_.asks_for_order && !options_.schedule.empty())
+      return std::unexpected(named(Error{ErrorKind::input, "schedule: an operand is searched whose coordinates come in no order: "
+                                                           "its loops have to be in the order of its levels"}));
     priced_.plan_ns = found.cost.ns + unexpected_ns(found.schedule, found.cost, prepared_.network) + converting_results_ns();
     tell_plan();
     tell_results();
@@ -410,11 +414,11 @@ class Preparation {
       if (!pinned_network) return std::unexpected(pinned_network.error());
       network = std::move(*pinned_network);
     }
-    // Values that stay where they are are in no other order to be had, nor are elements where there are none, nor places that an
-    // operand is located at.
+    // Values that stay where they are are in no other order to be had, nor are elements where there are none, places that an operand is
+    // located at, and coordinates without an order.
     for (TensorId tensor = 0; prepared_.exposure && tensor < network.tensors.size(); ++tensor) {
       const ExposedTensor& read = prepared_.exposure->tensors[tensor];
-      if (read.placed || read.inside || read.located) pinned[network.tensors[tensor].name] = true;
+      if (read.placed || read.inside || read.located || read.unordered) pinned[network.tensors[tensor].name] = true;
     }
     const auto start = Clock::now();
     std::map<TensorId, const Tensor*> tensors;
@@ -843,6 +847,7 @@ Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, con
     }
   }
   if (!first && free && by_time && first.error().kind == ErrorKind::resource) first = read_so({});
+  if (first && first->asks_for_order) first = read_so({.exposing = Exposing::none});
   if (!first) return std::unexpected(first.error());
   if (from != CodeFrom::anywhere || saved != nullptr) return first->preparation->finish();
   if (!by_time) first->may_be_located.clear();

@@ -7,12 +7,14 @@
 #include <ranges>
 
 #include "engine/plan/cost/conversion.h"
+#include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/schedule.h"
 
 namespace weft {
 namespace {
 
 constexpr double worth_reading_so = 0.95;  // of the predicted time
+constexpr double without_order = 1.3;      // times what is read in order: 400,000 random entries times a vector of 15,444
 
 bool has_no_room(const Expected<PlannedReading>& planned) { return !planned && planned.error().kind == ErrorKind::resource; }
 
@@ -83,19 +85,22 @@ Expected<ChosenReading> blocks_read(PlannedReading all, const CopyPrices& prices
   return best;
 }
 
-/// Slots and diagonals: their places, or plain copies.
+/// Slots, diagonals and coordinates without an order: their places, or plain copies.
 Expected<ChosenReading> places_read(PlannedReading levels, const CopyPrices& prices, const std::map<std::string, Format>& pinned,
                                     const PlanReading& plan) {
   std::set<TensorId> placed;
+  bool unordered = false;
   for (TensorId tensor = 0; levels.exposure && tensor < levels.exposure->tensors.size(); ++tensor) {
-    if (std::ranges::none_of(levels.exposure->tensors[tensor].parts, &ModePart::own)) continue;
+    const ExposedTensor& read = levels.exposure->tensors[tensor];
+    if (!read.unordered && std::ranges::none_of(read.parts, &ModePart::own)) continue;
     const std::string& name = levels.exposure->given.tensors[tensor].name;
     if (!levels.operands.contains(name) || pinned.contains(name)) return ChosenReading{std::move(levels)};
     placed.insert(tensor);
+    unordered = unordered || read.unordered;
   }
   if (placed.empty()) return ChosenReading{std::move(levels)};
   const double copies_ns = copies_of(placed, levels, prices);
-  const double ns = levels.ns();
+  const double ns = levels.ns() * (unordered ? without_order : 1);
   if (copies_ns >= ns) return ChosenReading{std::move(levels)};
   auto plain = plan({.exposing = Exposing::none});
   if (has_no_room(plain)) return ChosenReading{std::move(levels)};
@@ -135,6 +140,18 @@ Expected<ChosenReading> results_computed(ChosenReading levels, const PlanReading
 }
 
 }  // namespace
+
+bool asks_for_order(const Exposure& exposure, const Schedule& schedule) {
+  for (const ScheduledStatement& statement : schedule.statements) {
+    for (std::size_t loop = 0; loop < statement.loops.size(); ++loop) {
+      for (const SparseLevel& met : sparse_levels(schedule, statement, loop)) {
+        const ScheduledTensor& read = schedule.tensors[statement.factors[met.factor].tensor];
+        if (!met.direct && read.role == TensorRole::operand && exposure.tensors[read.tensor].unordered) return true;
+      }
+    }
+  }
+  return false;
+}
 
 std::vector<Reading> Reading::with_safer_ones() const {
   std::vector<Reading> readings;

@@ -62,10 +62,14 @@ struct PlannedReading {
   double copies_ns = 0;   ///< a call's part of the copies
   std::set<TensorId> may_be_located = {};  ///< operands that others contradict, or are cut for
   std::size_t schedule_lines = 0;          ///< of a schedule that is given, read without an error
+  bool asks_for_order = false;             ///< a level is searched whose coordinates come in no order: no reading
   double cut_copies_ns = 0;                ///< where there are such: `copies_ns` of the reading that cuts, before it is planned
 
   double ns() const { return plan_ns + copies_ns; }
 };
+
+/// Whether loops search a level of an operand whose coordinates come in no order (ExposedTensor::unordered): j, i over A(i,j) by rows do.
+bool asks_for_order(const Exposure& exposure, const Schedule& schedule);
 
 using PlanReading = std::function<Expected<PlannedReading>(const Reading&)>;
 

@@ -19,15 +19,20 @@ namespace {
 /// Where an index is cut, ascending: {3} into i/3 and i%3, {2,4} into i/4, i%4/2 and i%2.
 using Cuts = std::vector<std::uint64_t>;
 
-/// The part of a mode that a level of a layout holds; nothing where it holds something else.
-std::optional<ModePart> part_of(const Layout& layout, const LayoutLevel& level) {
+/// The part of a mode that a level of a layout holds, in whatever order; nothing where it holds something else.
+std::optional<ModePart> part_in_any_order(const Layout& layout, const LayoutLevel& level) {
   if (!level.value) return ModePart{.own = true};
   const Affine& value = *level.value;
-  if (level.low || level.high || level.order != LevelOrder::ascending) return std::nullopt;
+  if (level.low || level.high) return std::nullopt;
   if (value.terms().size() != 1 || value.constant() != 0) return std::nullopt;
   const AffineTerm& term = value.terms().front();
   if (term.factor != 1 || term.sum || term.variable >= layout.modes.size()) return std::nullopt;
   return ModePart{term.variable, static_cast<std::uint64_t>(term.divisor), static_cast<std::uint64_t>(term.modulus)};
+}
+
+/// The same where coordinates rise.
+std::optional<ModePart> part_of(const Layout& layout, const LayoutLevel& level) {
+  return level.order == LevelOrder::ascending ? part_in_any_order(layout, level) : std::nullopt;
 }
 
 /// Where the parts cut a mode; nothing where they are no digits of it, each once.
@@ -135,6 +140,7 @@ struct Native {
   std::map<std::uint32_t, LevelSum> sums;
   bool placed = false;                     ///< ExposedTensor::placed
   std::vector<std::uint64_t> extents = {};  ///< of the levels, where they are placed
+  std::vector<std::uint32_t> unordered = {};  ///< levels whose coordinates fall, or come in no order
 };
 
 /// The levels of an operand that is located: parts of its modes, and sums, `mode` of the others a level.
@@ -376,8 +382,12 @@ class Exposer {
     Native native;
     bool any_own = false;
     for (const LayoutLevel& level : layout.levels) {
-      auto part = part_of(layout, level);
-      if (!part && (exposing_ != Exposing::all || level.order != LevelOrder::ascending)) return std::nullopt;
+      auto part = part_in_any_order(layout, level);
+      if (level.order != LevelOrder::ascending) {
+        if (!part || part->own || native.parts.empty() || exposing_ != Exposing::all) return std::nullopt;
+        native.unordered.push_back(static_cast<std::uint32_t>(native.parts.size()));
+      }
+      if (!part && exposing_ != Exposing::all) return std::nullopt;
       if (!part) part = ModePart{.own = true};
       if (has_lengths(level.kind) && !part->own) return std::nullopt;
       any_own = any_own || part->own;
@@ -439,7 +449,10 @@ class Exposer {
 
   /// Keeps sums of levels where all other tensors bear them, and are dense, so that nothing depends on which places there are.
   void settle_sums() {
-    std::erase_if(native_, [&](const auto& one) { return !one.second.sums.empty() && !may_stay(one.first, one.second); });
+    std::erase_if(native_, [&](const auto& one) {
+      const auto& [tensor, native] = one;
+      return (!native.sums.empty() && !may_stay(tensor, native)) || (!native.unordered.empty() && !may_be_unordered(tensor, native));
+    });
     for (TensorId tensor = 0; tensor < network_.tensors.size(); ++tensor) {
       if (native_.contains(tensor) || located_.contains(tensor)) continue;
       for (Native& native : placed_levels(tensor)) {
@@ -482,6 +495,44 @@ class Exposer {
     }
     return true;
   }
+  /// Whether nothing depends on the order of coordinates: all others are dense, no intermediate has such a mode (there is one other factor,
+  /// if any, and nothing is summed over the operand before it meets that), and a result that has one is asked to be dense or, without a
+  /// mode of a level above, cannot be appended to.
+  bool may_be_unordered(TensorId tensor, const Native& native) {
+    if (!may_stay(tensor, native)) return false;
+    const Term& product = *term_of(tensor);
+    const Assignment& assignment = assignment_of(product);
+    if (product.factors.size() > 2 || is_read_later(assignment)) return false;
+    const bool first = product.factors[0].tensor == tensor;
+    const TensorAccess& access = product.factors[first ? 0 : 1];
+    if (repeats_an_index(tensor)) return false;
+    const auto& asked = stored_[assignment.result.tensor].format;
+    const auto is_kept = [&](IndexId index) { return std::ranges::count(assignment.result.indices, index) > 0; };
+    const auto is_met = [&](IndexId index) {
+      return is_kept(index) || (product.factors.size() == 2 && std::ranges::count(product.factors[first ? 1 : 0].indices, index) > 0);
+    };
+    const bool summed_before = !std::ranges::all_of(access.indices, is_met);
+    const auto index_of_level = [&](std::uint32_t level) { return access.indices[native.parts[level].mode]; };
+    return std::ranges::all_of(native.unordered, [&](std::uint32_t level) {
+      if (summed_before && is_met(index_of_level(level))) return false;
+      bool kept_above = false;
+      for (std::uint32_t above = 0; above < level; ++above) kept_above = kept_above || is_kept(index_of_level(above));
+      return asked || !is_kept(index_of_level(level)) || !kept_above;
+    });
+  }
+  /// The assignment that has this product.
+  const Assignment& assignment_of(const Term& product) const {
+    return *std::ranges::find_if(network_.assignments, [&](const Assignment& assignment) {
+      return std::ranges::any_of(assignment.terms, [&](const Term& term) { return &term == &product; });
+    });
+  }
+  /// Whether its result is a factor of another.
+  bool is_read_later(const Assignment& assigned) const {
+    for (const Assignment& assignment : network_.assignments)
+      for (const Term& term : assignment.terms)
+        if (std::ranges::find(term.factors, assigned.result.tensor, &TensorAccess::tensor) != term.factors.end()) return true;
+    return false;
+  }
   /// Whether an operand is read at entries of a placed one alone: in a product of these two that no other is written into (inlining.h),
   /// where nothing is summed over the operand before they meet.
   bool stays_inside(TensorId tensor) const {
@@ -492,16 +543,10 @@ class Exposer {
     const TensorAccess& other = product->factors[first ? 1 : 0];
     const auto native = native_.find(other.tensor);
     if (other.tensor == tensor || native == native_.end() || !native->second.placed) return false;
-    const auto assigned = std::ranges::find_if(network_.assignments, [&](const Assignment& assignment) {
-      return std::ranges::any_of(assignment.terms, [&](const Term& term) { return &term == product; });
-    });
-    bool read_later = false;
-    for (const Assignment& assignment : network_.assignments)
-      for (const Term& term : assignment.terms)
-        read_later = read_later || std::ranges::find(term.factors, assigned->result.tensor, &TensorAccess::tensor) != term.factors.end();
-    return !read_later && std::ranges::all_of(access.indices, [&](IndexId index) {
+    const Assignment& assigned = assignment_of(*product);
+    return !is_read_later(assigned) && std::ranges::all_of(access.indices, [&](IndexId index) {
       return std::ranges::find(other.indices, index) != other.indices.end() ||
-             std::ranges::find(assigned->result.indices, index) != assigned->result.indices.end();
+             std::ranges::find(assigned.result.indices, index) != assigned.result.indices.end();
     });
   }
   /// The product that has the tensor.
@@ -640,6 +685,7 @@ class Exposer {
     const auto native = native_.find(tensor);
     const bool done = native != native_.end() && expose_layout(tensor, native->second.parts, *stored.format);
     exposed.placed = done && native->second.placed;
+    exposed.unordered = done && !native->second.unordered.empty();
     const std::vector<std::uint32_t> modes = stored.like ? modes_of_pattern(tensor, *stored.like) : std::vector<std::uint32_t>();
     if (!done && !modes.empty() && exposure_.is_exposed(*stored.like)) {
       exposed.parts = exposure_.tensors[*stored.like].parts;

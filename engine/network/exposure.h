@@ -19,7 +19,12 @@
 //
 // Of two levels whose last is a dense mode either mode may be the one that is said by the others: B is then read as two compressed levels
 // over the places inside of the matrix, whose values stay where they are; the coordinates of a fiber, and the places of its values, follow
-// each other. Layouts with other levels (bounds that vary), and such that other tensors contradict, are read through a plain copy;
+// each other.
+//
+//   y(i) = A(i,j) * x(j), A as (i,j) -> (i:d, j:s unordered)
+//
+// Coordinates that fall, or come in no order, are read as they stand where no order is asked of them: beside one dense factor, into a
+// result that is dense or has none of their modes. Layouts with other levels (bounds that vary), and such that other tensors contradict, are read through a plain copy;
 // results in them are converted from a plain one.
 //
 //   y(i) = A(i,j) * B(i,j) * x(j), B as (i,j) -> (i/4:d, j/4:s, i%4:d, j%4:d), A as (i:d, j:s)
@@ -89,6 +94,8 @@ struct ExposedTensor {
   std::optional<Format> handed_over;
   /// Operands of two parts: read in compressed levels, of the places inside of the tensor alone, whose values are found through places.
   bool placed = false;
+  /// Operands: coordinates below the first level fall, or come in no order; nothing that reads them depends on it.
+  bool unordered = false;
   /// Dense operands: elements beyond the extents are never read, as the other factor is placed, and so are none around them.
   bool inside = false;
   bool located = false;  ///< operands: `parts` are of whole indices, which others walk

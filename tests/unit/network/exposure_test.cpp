@@ -3,7 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace exposure_test {
 
@@ -26,6 +29,33 @@ Network masked() {
   assignment.result = {0, {0}};
   assignment.terms = {term};
   network.assignments.push_back(assignment);
+  return network;
+}
+
+/// {{"y", "i"}, {"A", "ij"}, {"x", "j"}} is y(i) = A(i,j) * x(j), i of 7 and j of 9; several products, one after the other.
+using Product = std::vector<std::pair<std::string, std::string>>;
+Network network_of(const std::vector<Product>& products) {
+  Network network;
+  network.indices = {{"i", 7}, {"j", 9}};
+  const auto access = [&](const std::string& name, const std::string& indices, bool is_result) {
+    TensorAccess made{0, {}};
+    std::vector<std::uint64_t> extents;
+    for (const char index : indices) {
+      made.indices.push_back(index == 'i' ? 0 : 1);
+      extents.push_back(network.indices[made.indices.back()].extent);
+    }
+    const auto known = std::ranges::find(network.tensors, name, &TensorDeclaration::name);
+    made.tensor = static_cast<TensorId>(known - network.tensors.begin());
+    if (known == network.tensors.end()) network.tensors.push_back({name, extents, Scalar::f64, is_result});
+    return made;
+  };
+  for (const Product& product : products) {
+    Assignment& assignment = network.assignments.emplace_back();
+    assignment.result = access(product[0].first, product[0].second, true);
+    Term& term = assignment.terms.emplace_back();
+    for (std::size_t n = 1; n < product.size(); ++n) term.factors.push_back(access(product[n].first, product[n].second, false));
+    term.pinned = flat_tree(term.factors.size());
+  }
   return network;
 }
 
@@ -102,6 +132,38 @@ TEST_CASE("a located operand has sums of whole indices") {
   CHECK(said(stored("(i,j) -> (2*i-j:s, j:d)", {21, 9})) == "y(i) = A(i,j) * B(2*i-j+8,j) * x(j)");
   for (const char* const other : {"(i,j) -> (j-i:s unordered, j:d)", "(i,j) -> (i:d, j:d(i-1..i+2))", "bcsr(2,2,unaligned)"})
     CHECK(may_be_located(network, {{}, stored("ds"), stored(other, {15, 9}), stored("d")}).empty());
+}
+
+TEST_CASE("coordinates in no order are read as they stand where nothing asks for one") {
+  const auto as_they_stand = [](const std::vector<Product>& products, const std::string& layout, const char* other = "d",
+                                const char* result = nullptr) {
+    const Network network = network_of(products);
+    std::vector<StoredAs> all(network.tensors.size());
+    for (TensorId tensor = 0; tensor < network.tensors.size(); ++tensor) {
+      if (network.tensors[tensor].name == "A") all[tensor] = stored(layout, {7, 9});
+      else if (!network.tensors[tensor].is_result) all[tensor] = stored(other);
+      else if (result != nullptr) all[tensor] = stored(result);
+    }
+    const auto exposure = exposed(network, all);
+    REQUIRE(exposure);
+    return std::ranges::any_of(exposure->tensors, &ExposedTensor::unordered);
+  };
+  const std::string rows = "(i,j) -> (i:d, j:s unordered)";
+  const Product times_vector{{"y", "i"}, {"A", "ij"}, {"x", "j"}};
+  CHECK(as_they_stand({times_vector}, rows));
+  CHECK(as_they_stand({times_vector}, "(i,j) -> (i:s, j:s desc)"));
+  CHECK(as_they_stand({{{"y", "j"}, {"A", "ij"}, {"x", "i"}}}, rows));
+  CHECK(as_they_stand({{{"s", ""}, {"A", "ij"}}}, rows));
+  CHECK(as_they_stand({{{"C", "ij"}, {"A", "ij"}, {"x", "j"}}}, rows, "d", "dd"));
+  // Where one is: another sparse factor, the operand twice, a result over the same places, one that is read later, an intermediate, a
+  // first level, whose coordinates tell chunks apart, and a diagonal.
+  CHECK_FALSE(as_they_stand({times_vector}, rows, "s"));
+  CHECK_FALSE(as_they_stand({{{"y", "i"}, {"A", "ij"}, {"A", "ij"}}}, rows));
+  CHECK_FALSE(as_they_stand({{{"C", "ij"}, {"A", "ij"}, {"x", "j"}}}, rows));
+  CHECK_FALSE(as_they_stand({times_vector, {{"s", ""}, {"y", "i"}, {"z", "i"}}}, rows));
+  CHECK_FALSE(as_they_stand({{{"y", "i"}, {"A", "ij"}, {"x", "j"}, {"z", "i"}}}, rows));
+  CHECK_FALSE(as_they_stand({times_vector}, "(i,j) -> (i:s unordered, j:s)"));
+  CHECK_FALSE(as_they_stand({{{"y", "i"}, {"A", "ii"}}}, rows));
 }
 
 TEST_CASE("sums of indices are of operands, each index once") {
