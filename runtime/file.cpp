@@ -113,7 +113,7 @@ Expected<FileKind> decide_kind(const FileRequest& request, const FileName& file,
 Expected<Tensor> read_named(const std::string& text, const ReadOptions& options, const Resources& resources,
                             std::string_view name, ReadTimes* times, FileFacts* facts) {
   const FileName file = parse_file_name(text);
-  Expected<InputFile> opened = InputFile::open(file.path);
+  Expected<InputFile> opened = InputFile::open(file.path, resources.cancellation);
   if (!opened) {
     Error error = opened.error();
     if (file.path.find("://") != std::string::npos) {

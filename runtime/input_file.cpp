@@ -1,6 +1,7 @@
 #include "runtime/input_file.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -21,14 +22,17 @@ std::unexpected<Error> system_failure(const std::string& path, int code) {
 constexpr int pipe_bytes = 1 << 20;
 // One system call moves at most 2 GiB on Linux; smaller steps keep cancellation of the caller responsive.
 constexpr std::size_t largest_read = std::size_t{1} << 26;
+// How long a reader that waits does not look whether it is to end.
+constexpr int milliseconds_asleep = 50;
 
 }  // namespace
 
-Expected<InputFile> InputFile::open(const std::string& path) {
+Expected<InputFile> InputFile::open(const std::string& path, const Cancellation& cancellation) {
   InputFile file;
+  file.cancellation_ = cancellation;
   const bool standard = path == "-";
   file.path_ = standard ? "standard input" : path;
-  file.descriptor_ = standard ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  file.descriptor_ = standard ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0) : ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (file.descriptor_ < 0) return system_failure(file.path_, errno);
   struct stat status {};
   if (::fstat(file.descriptor_, &status) != 0) return system_failure(file.path_, errno);
@@ -50,7 +54,8 @@ InputFile::InputFile(InputFile&& other) noexcept
       descriptor_(std::exchange(other.descriptor_, -1)),
       regular_(other.regular_),
       size_(other.size_),
-      consumed_(other.consumed_) {}
+      consumed_(other.consumed_),
+      cancellation_(other.cancellation_) {}
 
 InputFile& InputFile::operator=(InputFile&& other) noexcept {
   std::swap(path_, other.path_);
@@ -59,6 +64,7 @@ InputFile& InputFile::operator=(InputFile&& other) noexcept {
   std::swap(regular_, other.regular_);
   std::swap(size_, other.size_);
   std::swap(consumed_, other.consumed_);
+  std::swap(cancellation_, other.cancellation_);
   return *this;
 }
 
@@ -84,11 +90,24 @@ Expected<std::size_t> InputFile::read(char* to, std::size_t bytes) {
   return known + *got;
 }
 
+// Of a pipe without a writer nothing is told before the first one has come, so that its end is no end of the file yet.
+Expected<void> InputFile::wait() const {
+  if (regular_) return {};
+  for (;;) {
+    if (cancellation_.cancelled()) return fail(ErrorKind::cancelled, "interrupted");
+    pollfd source{descriptor_, POLLIN, 0};
+    const int ready = ::poll(&source, 1, milliseconds_asleep);
+    if (ready > 0) return {};
+    if (ready < 0 && errno != EINTR) return system_failure(path_, errno);
+  }
+}
+
 Expected<std::size_t> InputFile::read_on(char* to, std::size_t bytes) {
   std::size_t done = 0;
   while (done < bytes) {
+    if (auto ready = wait(); !ready) return std::unexpected(ready.error());
     const ssize_t got = ::read(descriptor_, to + done, std::min(bytes - done, largest_read));
-    if (got < 0 && errno == EINTR) continue;
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) continue;
     if (got < 0) return system_failure(path_, errno);
     if (got == 0) break;
     done += static_cast<std::size_t>(got);

@@ -7,16 +7,18 @@
 #include <string_view>
 
 #include "weft/error.h"
+#include "weft/memory.h"
 
 namespace weft {
 
 /// A file, a pipe or standard input opened for reading. Move only; closed on destruction. `read` and `peek` belong to
-/// one thread at a time, `read_at`, of regular files, to any.
+/// one thread at a time, `read_at`, of regular files, to any. Pipes may be opened before they are written to; waiting for
+/// bytes ends, with an error of kind cancelled, once that is asked for.
 class InputFile {
  public:
   /// "-" is standard input. Input error if the file is missing, unreadable or a directory, or standard input a
   /// terminal.
-  static Expected<InputFile> open(const std::string& path);
+  static Expected<InputFile> open(const std::string& path, const Cancellation& cancellation);
   InputFile(InputFile&& other) noexcept;
   InputFile& operator=(InputFile&& other) noexcept;
   ~InputFile();
@@ -37,12 +39,14 @@ class InputFile {
  private:
   InputFile() = default;
   Expected<std::size_t> read_on(char* to, std::size_t bytes);
+  Expected<void> wait() const;
   std::string path_;
   std::string ahead_;  ///< read by `peek`, not yet returned by `read`
   int descriptor_ = -1;
   bool regular_ = false;
   std::uint64_t size_ = 0;
   std::uint64_t consumed_ = 0;
+  Cancellation cancellation_;
 };
 
 }  // namespace weft

@@ -159,7 +159,7 @@ Expected<MtxHeader> read_mtx_header(TextReader& reader) {
 
 /// The number of the line that holds an entry, counted from 0: reads the file again, which only errors do.
 Expected<std::uint64_t> find_line(const FileRequest& request, std::uint64_t size_line, std::uint64_t entry) {
-  Expected<InputFile> file = InputFile::open(request.path);
+  Expected<InputFile> file = InputFile::open(request.path, request.resources.cancellation);
   if (!file) return std::unexpected(file.error());
   Expected<ByteSource> source = ByteSource::open(std::move(*file), *request.again, request.resources.memory);
   if (!source) return std::unexpected(source.error());

@@ -232,7 +232,7 @@ class Generator {
   void prefetch_level(const loop::For& each, const Driver& driver, llvm::Value* position, std::span<const loop::Step> rest,
                       const Scope& scope);
   // masked_rows.cpp
-  bool reads_by_masks(const loop::Block& body, const loop::Access& access, std::uint32_t bound) const;
+  bool reads_by_masks(const loop::Block& body, loop::AccessId number, std::uint32_t bound) const;
   void fetch_masked_rows(const loop::For& each, const loop::Block& body, const Scope& scope);
   // lanes.cpp
   llvm::Value* lanes_of_rows(loop::AccessId access, const loop::For& each, const Piece& piece, std::span<const Scope> rows);

@@ -17,7 +17,7 @@ llvm::Value* Generator::lanes_of_rows(loop::AccessId access, const loop::For& ea
   const auto depends_on = [&](loop::IndexId index) { return std::ranges::find(read.indices, index) != read.indices.end(); };
   if (!depends_on(each.index) && !depends_on(inner.index))
     return emit_->ir().CreateVectorSplat(piece.lanes, scalar_value(access, rows.front()));
-  if (!emit_->checked() && !storage.places && stands_side_by_side(program_, read, each.index)) {
+  if (!emit_->checked() && !storage.places && stands_side_by_side(program_, access, each)) {
     llvm::Value* first = emit_->address(storage.type, storage.values, rows.front().cursors[access].begin);
     return load_piece(storage.type, first, {emit_->constant(0), piece.lanes, piece.mask}, emit_->constant(1));
   }

@@ -33,12 +33,13 @@ static std::optional<std::uint64_t> width_of_lanes(const loop::Program& program,
 }
 
 /// Whether vector loops read rows of `access` below its first `bound` levels, and all of them by one vector that a mask cuts.
-bool Generator::reads_by_masks(const loop::Block& body, const loop::Access& access, std::uint32_t bound) const {
+bool Generator::reads_by_masks(const loop::Block& body, loop::AccessId number, std::uint32_t bound) const {
+  const loop::Access& access = program_.accesses[number];
   bool found = false, whole = false;
   const auto visit = [&](const auto& self, const loop::Block& statements) -> void {
     const auto in_loop = [&](const loop::For& each) {
       const JoinedLoops loops = joined_loops(program_, each);
-      const bool side_by_side = loops.empty() && is_lane_loop(program_, each) && stands_side_by_side(program_, access, each.index);
+      const bool side_by_side = loops.empty() && is_lane_loop(program_, each) && stands_side_by_side(program_, number, each);
       if (loops.empty() && !side_by_side) return self(self, each.body);
       const auto width = side_by_side ? known_extent(program_, each.index) : width_of_lanes(program_, loops, access, bound);
       found = found || width;
@@ -78,7 +79,7 @@ void Generator::fetch_masked_rows(const loop::For& each, const loop::Block& body
       elements = saturating_product(elements, known_extent(program_, access.indices[level]).value_or(saturated));
     }
     const std::uint64_t bytes = saturating_product(elements, scalar_bytes(storage.storage->scalar));
-    if (bytes > longest_row || !reads_by_masks(body, access, cursor.bound)) continue;
+    if (bytes > longest_row || !reads_by_masks(body, step.access, cursor.bound)) continue;
     llvm::Value* row = emit_->address(storage.type, storage.values, emit_->mul(cursor.begin, emit_->constant(elements)));
     for (std::uint64_t line = 0; line < bytes; line += line_of_bytes) {
       emit_->fetch(emit_->address(emit_->ir().getInt8Ty(), row, emit_->constant(bytes_ahead + line)));

@@ -487,10 +487,13 @@ bool is_written_out(const Program& program, const For& each) {
   return !is_vector_loop(program, each) && !goes_over_one_entry(program, each) && parts_of(program, each) <= written_parts;
 }
 
-bool stands_side_by_side(const Program& program, const loop::Access& access, loop::IndexId index) {
-  const std::vector<Level>& levels = program.storages[access.storage].levels;
-  const auto level = static_cast<std::size_t>(std::ranges::find(access.indices, index) - access.indices.begin());
-  return level < levels.size() && is_dense(levels[level]) && !levels[level].strided &&
+bool stands_side_by_side(const Program& program, loop::AccessId access, const For& lane_loop) {
+  const loop::Access& read = program.accesses[access];
+  const std::vector<Level>& levels = program.storages[read.storage].levels;
+  const auto level = static_cast<std::size_t>(std::ranges::find(read.indices, lane_loop.index) - read.indices.begin());
+  const auto& inner = std::get<For>(lane_loop.body.front().node);
+  const std::size_t bound_here = steps_on(lane_loop, access) + steps_on(inner, access);
+  return level < levels.size() && bound_here == levels.size() - level && is_dense(levels[level]) && !levels[level].strided &&
          std::ranges::all_of(levels.begin() + static_cast<std::ptrdiff_t>(level) + 1, levels.end(),
                              [](const Level& below) { return below.kind == LevelKind::singleton; });
 }

@@ -54,10 +54,11 @@ bool adds_up_values(const loop::Program& program, const loop::For& each);
 /// A loop over a few coordinates, known by a fact, around vector loops and accumulates alone: its iterations are written one after the
 /// other.
 bool is_written_out(const loop::Program& program, const loop::For& each);
-/// Whether values of the access follow each other where `index` rises: behind its level every position has one entry.
-bool stands_side_by_side(const loop::Program& program, const loop::Access& access, loop::IndexId index);
 /// Of these, one over rows that have one entry each, whose products are added to a dense row side by side.
 bool is_lane_loop(const loop::Program& program, const loop::For& each);
+/// Whether an access in such a loop finds values of neighbouring rows side by side: all above the rows' level is bound outside, and behind it
+/// every position has one entry. Not B(j,i) beside A(i,j), which is at another j in every row.
+bool stands_side_by_side(const loop::Program& program, loop::AccessId access, const loop::For& lane_loop);
 
 /// The workspace needs no memory: it is a scalar, one row of small known extent touched by vector loops only, several such rows, one for
 /// each iteration of loops that are written out, or a longer row that is gone through in blocks.

@@ -23,9 +23,11 @@ bool gathers(const Nest& nest, std::size_t number, const Network& network, const
   bool far = false;
   std::size_t drivers = 0;
   for (const NestAccess& factor : statement.factors) {
+    const NestStorage& storage = nest.storages[factor.storage];
+    for (std::size_t level = 0; level < factor.indices.size(); ++level)
+      if (storage.is_sum(level) && std::ranges::count(storage.indices_at(factor, level), index) > 0) return false;  // apart, if there
     const std::size_t level = first_level_of(factor, index);
     if (level == factor.indices.size()) continue;
-    const NestStorage& storage = nest.storages[factor.storage];
     if (storage.storage.role != loop::Role::input || level + 1 != factor.indices.size() || storage.is_located(level)) return false;
     const LevelKind kind = storage.storage.levels[level].kind;
     if (is_dense(kind)) {

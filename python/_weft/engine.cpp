@@ -1,5 +1,7 @@
 #include "python/_weft/engine.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <memory>
 #include <set>
@@ -114,6 +116,13 @@ std::vector<std::uint64_t> extents_of(PyObject* tuple) {
   return extents;
 }
 
+/// Files that are there once: what a call has read of a pipe, another does not find.
+Repeats repeats_of(const char* path) {
+  struct stat status {};
+  const bool known = ::stat(path, &status) == 0;
+  return known && S_ISREG(status.st_mode) ? Repeats::may : Repeats::never;
+}
+
 /// load(spec, format) -> Tensor: a file with an optional shape, a generator or a number.
 PyObject* load(PyObject* self, PyObject* arguments) {
   const char *spec = nullptr, *format = nullptr;
@@ -121,7 +130,7 @@ PyObject* load(PyObject* self, PyObject* arguments) {
   TensorHandle made;
   const bool all_well = long_call_done(self, [&](const weft_cancellation* token, Failure& failure) {
     return weft_tensor_load(engine_with(self, token).get(), spec, format, Out(made), failure);
-  });
+  }, repeats_of(spec));
   return all_well ? make_tensor(std::move(made), Ref::shared(self), {}) : nullptr;
 }
 
@@ -139,7 +148,7 @@ PyObject* read(PyObject* self, PyObject* arguments) {
     return weft_tensor_read(engine_with(self, token).get(), path, static_cast<std::uint32_t>(extents.size()),
                             shape == Py_None ? nullptr : extents.data(), format, scalar, name, nullptr, Out(made),
                             failure);
-  });
+  }, repeats_of(path));
   return all_well ? make_tensor(std::move(made), Ref::shared(self), {}) : nullptr;
 }
 

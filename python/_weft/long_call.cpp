@@ -1,9 +1,13 @@
 #include "python/_weft/long_call.h"
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <mutex>
 #include <set>
+#include <system_error>
+#include <thread>
 
 #include "python/_weft/engine.h"
 #include "python/_weft/object.h"
@@ -42,24 +46,33 @@ PyObject* getsignal = nullptr;
 bool ending = false;
 int under_way[2] = {0, 0};  // by Doing; counted under the GIL
 
-/// So that Python's handler of SIGINT, and only that, is followed, and in the thread that it raises its exception in.
+/// An exception of a signal that came while Python code of ours ran is raised once the call is over: Python is told of the
+/// signal again.
+void clear_error() {
+  const bool interrupted_meanwhile = PyErr_ExceptionMatches(PyExc_KeyboardInterrupt) != 0;
+  PyErr_Clear();
+  if (interrupted_meanwhile) PyErr_SetInterrupt();
+}
+
+}  // namespace
+
+// So that Python's handler of SIGINT, and only that, is followed, and in the thread that it raises its exception in. Asked of
+// the module written in C: functions in Python would raise what signals left.
 bool sigint_is_pythons() {
   if (main_thread == 0) {
-    const Ref module = Ref::taken(PyImport_ImportModule("signal"));
+    const Ref module = Ref::taken(PyImport_ImportModule("_signal"));
     if (module) getsignal = PyObject_GetAttrString(module.get(), "getsignal");
     const Ref threading = Ref::taken(PyImport_ImportModule("threading"));
     const Ref thread = threading ? Ref::taken(PyObject_CallMethod(threading.get(), "main_thread", nullptr)) : Ref();
     const Ref ident = thread ? Ref::taken(PyObject_GetAttrString(thread.get(), "ident")) : Ref();
     if (ident) main_thread = PyLong_AsUnsignedLong(ident.get());
-    PyErr_Clear();
+    if (PyErr_Occurred()) clear_error();
   }
   if (!getsignal || PyThread_get_thread_ident() != main_thread) return false;
   const Ref handler = Ref::taken(PyObject_CallFunction(getsignal, "i", SIGINT));
-  if (!handler) PyErr_Clear();
+  if (!handler) clear_error();
   return handler && PyCallable_Check(handler.get()) != 0;
 }
-
-}  // namespace
 
 Cancellable::Cancellable(bool interruptible) : interruptible_(interruptible && sigint_is_pythons()) {
   make();
@@ -111,6 +124,47 @@ void Cancellable::cancel() {
   if (token_) weft_cancellation_cancel(token_.get());
 }
 
+std::int32_t Cancellable::beside(const std::function<std::int32_t(const weft_cancellation*)>& body) {
+  constexpr std::chrono::milliseconds asleep(50);
+  std::mutex guard;
+  std::condition_variable ended;
+  std::int32_t kind = WEFT_OK;
+  bool over = false, raised = false;
+  const auto call = [&] {
+    const std::int32_t told = body(token_.get());
+    const std::lock_guard lock(guard);
+    kind = told;
+    over = true;
+    ended.notify_all();
+  };
+  const auto wait = [&](auto&& until) {
+    PyThreadState* const state = PyEval_SaveThread();
+    until();
+    PyEval_RestoreThread(state);
+  };
+  std::thread worker;
+  try {
+    worker = std::thread(call);
+  } catch (const std::system_error&) {
+    wait(call);  // without another thread signals are told of afterwards
+  }
+  while (!raised) {
+    bool ready = false;
+    wait([&] {
+      std::unique_lock lock(guard);
+      ready = ended.wait_for(lock, asleep, [&] { return over; });
+    });
+    if (ready) break;
+    raised = PyErr_CheckSignals() != 0;
+  }
+  if (raised && token_) weft_cancellation_cancel(token_.get());
+  if (worker.joinable()) wait([&] { worker.join(); });
+  if (raised) return WEFT_CANCELLED;
+  if (kind == WEFT_CANCELLED && PyErr_CheckSignals() == 0)
+    PyErr_SetString(policy().cancelled_error, "ended by weft.cancel()");
+  return kind;
+}
+
 std::size_t cancel_all() {
   const std::lock_guard lock(calls().guard);
   for (Cancellable* const call : calls().all) call->cancel();
@@ -148,14 +202,14 @@ CallUnderWay::~CallUnderWay() {
   PyObject *type = nullptr, *exception = nullptr, *trace = nullptr;
   PyErr_Fetch(&type, &exception, &trace);
   const Ref ended = Ref::taken(PyObject_CallNoArgs(shown_.get()));
-  PyErr_Clear();
+  if (!ended) clear_error();
   PyErr_Restore(type, exception, trace);
 }
 
 void CallUnderWay::show() {
   if (!policy().show || policy().show == Py_None) return;
   shown_ = Ref::taken(PyObject_CallFunctionObjArgs(policy().show, engine_, nullptr));
-  if (!shown_) PyErr_Clear();
+  if (!shown_) clear_error();
   if (shown_.get() == Py_None) shown_ = Ref();
 }
 

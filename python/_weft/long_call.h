@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 
 #include "python/_weft/errors.h"
 #include "python/_weft/handles.h"
@@ -22,6 +23,9 @@ class Cancellable {
   bool again();
   /// From any thread: the call ends.
   void cancel();
+  /// A call that cannot begin again, on a thread of its own, while this one looks for signals: the call ends only if an
+  /// exception came of one, which is set then. With the GIL, which is released meanwhile.
+  std::int32_t beside(const std::function<std::int32_t(const weft_cancellation*)>& body);
 
  private:
   void make();
@@ -36,6 +40,12 @@ std::size_t cancel_all();
 void refuse_calls();
 /// In the child of a fork: calls of the parent's other threads are not there any more.
 void forget_calls();
+
+/// Whether Ctrl-C in this thread is Python's.
+bool sigint_is_pythons();
+
+/// Whether a call that a signal has ended may begin again: one that reads a pipe would miss what it had read before.
+enum class Repeats : std::uint8_t { may, never };
 
 /// What a call does: those that do not only run a kernel keep locks that a fork would leave behind.
 enum class Doing : std::uint8_t { running, other };
@@ -64,11 +74,16 @@ class CallUnderWay {
 /// Runs body(token), which returns a kind of error of weft.h; WEFT_CANCELLED only with Python's exception set. What is
 /// not `watched` is short: Ctrl-C and progress do not matter.
 template <class Body>
-std::int32_t long_call(PyObject* engine, Doing doing, bool watched, Failure& failure, Body&& body) {
+std::int32_t long_call(PyObject* engine, Doing doing, bool watched, Failure& failure, Body&& body,
+                       Repeats repeats = Repeats::may) {
   CallUnderWay under_way(engine, doing);
   if (!under_way.begun()) return WEFT_CANCELLED;
   if (watched) under_way.show();
-  Cancellable call(watched);
+  const bool beside = watched && repeats == Repeats::never && sigint_is_pythons();
+  Cancellable call(watched && !beside);
+  // Of a signal that came before the call is told now.
+  if (watched && PyErr_CheckSignals() != 0) return WEFT_CANCELLED;
+  if (beside) return call.beside(body);
   for (;;) {
     failure.clear();
     PyThreadState* const state = PyEval_SaveThread();
@@ -80,10 +95,10 @@ std::int32_t long_call(PyObject* engine, Doing doing, bool watched, Failure& fai
 
 /// As the former of what is not a run, and sets the exception; true if all is well.
 template <class Body>
-bool long_call_done(PyObject* engine, Body&& body) {
+bool long_call_done(PyObject* engine, Body&& body, Repeats repeats = Repeats::may) {
   Failure failure;
   const auto call = [&](const weft_cancellation* token) { return body(token, failure); };
-  const std::int32_t kind = long_call(engine, Doing::other, true, failure, call);
+  const std::int32_t kind = long_call(engine, Doing::other, true, failure, call, repeats);
   if (kind == WEFT_OK) return true;
   if (!PyErr_Occurred()) failure.raise(kind);
   return false;

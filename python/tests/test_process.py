@@ -73,6 +73,104 @@ def test_a_handler_that_raises_nothing_lets_the_call_go_on():
         signal.signal(signal.SIGINT, before)
 
 
+def pipe_written_by(tmp_path, write):
+    """The path of a pipe, and the thread that writes to it."""
+    path = tmp_path / "t.tns"
+    os.mkfifo(path)
+    thread = threading.Thread(target=lambda: write(path), daemon=True)
+    thread.start()
+    return str(path), thread
+
+
+def test_a_pipe_is_read_to_its_end_where_a_handler_raises_nothing(tmp_path):
+    entries, seen = 50_000, []
+
+    def write(path):
+        with open(path, "w") as file:
+            for entry in range(1, entries + 1):
+                file.write(f"{entry} 1 1.0\n")
+                if entry % 20_000 == 0:
+                    file.flush()
+                    time.sleep(0.2)
+                    os.kill(os.getpid(), signal.SIGINT)
+                    time.sleep(0.2)
+
+    before = signal.signal(signal.SIGINT, lambda *_: seen.append(1))
+    try:
+        path, thread = pipe_written_by(tmp_path, write)
+        assert weft.read(path).nnz == entries
+        thread.join()
+        assert len(seen) == 2
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_read_that_waits_for_a_pipe_can_be_ended(tmp_path, begun):
+    done = threading.Event()
+
+    def write(path):
+        if begun:
+            with open(path, "w") as file:
+                file.write("1 1 2\n")
+                file.flush()
+                done.wait()
+
+    path, thread = pipe_written_by(tmp_path, write)
+    took, error = interrupted_after(0.3, lambda: weft.read(path))
+    assert type(error) is KeyboardInterrupt and took < 2
+    ended = []
+
+    def read():
+        try:
+            weft.read(path)
+        except weft.CancelledError as error:
+            ended.append(error)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    latest = time.monotonic() + 20
+    while reader.is_alive() and time.monotonic() < latest:
+        weft.cancel()
+        time.sleep(0.05)
+    assert len(ended) == 1
+    done.set()
+    thread.join()
+
+
+def test_other_signals_end_no_read(tmp_path):
+    before = signal.signal(signal.SIGALRM, lambda *_: None)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
+
+        def write(path):
+            time.sleep(0.3)
+            path.write_text("1 1 2\n")
+
+        path, thread = pipe_written_by(tmp_path, write)
+        assert weft.read(path).nnz == 1
+        thread.join()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("after", [0.02, 0.1, 0.2, 0.4])
+def test_no_interrupt_is_lost_while_a_matrix_is_sorted(after):
+    rng = np.random.default_rng(0)
+    n = 400_000
+    rows, columns = rng.integers(0, 50_000, n), rng.integers(0, 50_000, n)
+    ends = time.monotonic() + 20
+
+    def sort_again_and_again():
+        while time.monotonic() < ends:
+            matrix = sp.coo_matrix((np.ones(n), (rows, columns)), shape=(50_000, 50_000))
+            weft.einsum("ij,j", matrix, np.ones(50_000))
+
+    _, error = interrupted_after(after, sort_again_and_again)
+    assert type(error) is KeyboardInterrupt
+
+
 def test_cancel_ends_the_calls_of_other_threads():
     operands, ended = long_operands(), []
 

@@ -354,6 +354,30 @@ def case_a_loop_over_a_huge_extent_is_not_taken_to_be_never_reached(weft):
     require_equal(found, [f"{row} {n * 99_999_989 + 1} 6" for n, row in enumerate(rows)], "the products")
 
 
+def sums_of(weft, expression, operands, layout):
+    """The sum of the result's entries, without and with a layout of A."""
+    return [json.loads(weft(expression, *operands, "--json", *more).out)["results"][expression.split("(")[0].split(" ")[0]]["sum"]
+            for more in ([], ["--format", f"A:{layout}"])]
+
+
+def case_diagonals_beside_a_sparse_vector_are_no_neighbours(weft):
+    """Long fibers beside a vector that fills the second cache are summed in gathered vectors, but not along a sum of indices."""
+    for layout in ("dia", "(i,j) -> (j-i:s, j:d)", "(i,j) -> (i+j:s, i:d)"):
+        for expression in ("y(j) = A(i,j) * x(i)", "y(i) = A(i,j) * x(j)"):
+            given, laid_out = sums_of(weft, expression, ("A=sparse(1000x1000,nnz=20000)", "x=sparse(1000,nnz=20)"), layout)
+            require(abs(given - laid_out) < 1e-9, f"{expression} over {layout}: {laid_out} instead of {given}")
+
+
+def case_rows_side_by_side_read_a_matrix_at_another_column_each(weft):
+    operands = ("A=sparse(8x10,nnz=16)", "B=uniform(10x8)", "x=ones(8)")
+    for expression in ("s = B(j,i) * A(i,j) * x(i)", "y(i) = B(j,i) * A(i,j)"):
+        given, laid_out = sums_of(weft, expression, operands if "x(" in expression else operands[:2], "sell(8)")
+        require(abs(given - laid_out) < 1e-12, f"{expression}: {laid_out} instead of {given}")
+    chosen = [json.loads(weft("y(i) = B(j,i) * A(i,j)", "A=sparse(1000x1000,nnz=30000)", "B=uniform(1000x1000)", "--calls", calls, "--json").out)
+              for calls in ("1", "1000000")]
+    require(abs(chosen[0]["results"]["y"]["sum"] - chosen[1]["results"]["y"]["sum"]) < 1e-9, "a layout that is chosen changes no result")
+
+
 def case_results_in_blocks_are_computed_in_plain_rows_where_that_takes_less(weft):
     """In blocks of 5 x 5 there are 60 million pairs of block rows and block columns to go through, for 100 entries."""
     operand = "A=sparse(30000x50000,nnz=100,seed=1)"

@@ -148,11 +148,12 @@ std::string explain(const Plan& plan, const Explanation& explained, const Networ
     text += explain_workspace_order(plan) + "\n";
   }
   if (plan.runner_up) {
+    const Network other = scheduled_network(*plan.runner_up, given);  // whose assignments may be inlined otherwise
     std::vector<std::string> orders;
     for (const ScheduledStatement& statement : plan.runner_up->statements) {
-      orders.push_back(print_indices(statement.loops, network));
+      orders.push_back(print_indices(statement.loops, other));
     }
-    text += fmt::format("runner-up {} with loops {}: {}; {}\n", print_trees(*plan.runner_up, network),
+    text += fmt::format("runner-up {} with loops {}: {}; {}\n", print_trees(*plan.runner_up, given),
                         fmt::join(orders, " | "), time_text(plan.runner_up_cost ? plan.runner_up_cost->ns : 0), plan.why);
   }
   return text;

@@ -121,8 +121,14 @@ std::string intermediate_reason(const Schedule& schedule, std::uint32_t intermed
 
 class Explainer {
  public:
-  Explainer(const Plan& plan, const Problem& problem)
-      : plan_(plan), schedule_(plan.schedule), network_(problem.network), operands_(problem.operands), options_(problem.options) {}
+  /// `problem`: of the scheduled network; `given`: the one that was planned, of which the runner-up may schedule another.
+  Explainer(const Plan& plan, const Problem& problem, const Network& given)
+      : plan_(plan),
+        schedule_(plan.schedule),
+        network_(problem.network),
+        given_(given),
+        operands_(problem.operands),
+        options_(problem.options) {}
 
   /// `cost`: predicted for the threads of a run, which are so many.
   Explanation explain(const Cost& cost, double threads) {
@@ -136,7 +142,7 @@ class Explainer {
     explanation_.absence = absence_reason(schedule_, operands_);
     search();
     if (plan_.runner_up && plan_.runner_up_cost) {
-      explanation_.runner_up = {print_trees(*plan_.runner_up, network_), print(*plan_.runner_up, network_), plan_.why,
+      explanation_.runner_up = {print_trees(*plan_.runner_up, given_), print(*plan_.runner_up, given_), plan_.why,
                                 plan_.runner_up_cost->ns};
     }
     return std::move(explanation_);
@@ -408,6 +414,7 @@ class Explainer {
   const Plan& plan_;
   const Schedule& schedule_;
   const Network& network_;
+  const Network& given_;
   const std::vector<OperandFacts>& operands_;
   const PlanOptions& options_;
   Explanation explanation_;
@@ -420,7 +427,7 @@ Explanation explanation(const Plan& plan, const Problem& problem, unsigned threa
   const Network network = scheduled_network(plan.schedule, given);
   const bool others = threads != 0 && threads != options.machine.threads;
   const Cost cost = others ? predicted_cost(plan.schedule, problem, threads) : plan.cost;
-  return Explainer(plan, Problem{network, operands, options}).explain(cost, others ? threads : options.machine.threads);
+  return Explainer(plan, Problem{network, operands, options}, given).explain(cost, others ? threads : options.machine.threads);
 }
 
 ExplainedNest& nest_of(Explanation& explained, std::uint32_t statement) {

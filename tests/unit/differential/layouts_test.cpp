@@ -241,12 +241,14 @@ TEST_CASE("slots are levels of fibers, or lanes of a row") {
   const std::vector<std::string> layouts = {"ell",     "(i,j) -> (i:d, *:v, j:q)", "nm(2,4)", "nm(3,4)", "sell(8)",
                                             "sell(3)", "(j,i) -> (i:d, *:d, j:q)"};
   const std::vector<std::string> expressions = {"y(i) = B(i,j) * x(j)", "y(j) = B(i,j) * z(i)", "Y(i,h) = B(i,j) * X(j,h)", "s = B(i,j)",
-                                                "y(i) = 2 * B(i,j) * x(j) * z(i)", "R(i,j) = B(i,j) * x(j)", "y(i) = B(i,j) * w(j)"};
+                                                "y(i) = 2 * B(i,j) * x(j) * z(i)", "R(i,j) = B(i,j) * x(j)", "y(i) = B(i,j) * w(j)",
+                                                "y(i) = Z(j,i) * B(i,j)",          "s = Z(j,i) * B(i,j) * z(i)"};
   for (const auto& [rows, columns] : {std::pair(1, 4), std::pair(9, 6), std::pair(16, 31), std::pair(5, 1203)}) {
     const Tensor matrix = paired(rows, columns);
     Tensors all{{"x", small_integers({static_cast<std::uint64_t>(columns)}, false)},
                 {"z", small_integers({static_cast<std::uint64_t>(rows)}, false)},
-                {"X", small_integers({static_cast<std::uint64_t>(columns), 9}, false)}};
+                {"X", small_integers({static_cast<std::uint64_t>(columns), 9}, false)},
+                {"Z", small_integers({static_cast<std::uint64_t>(columns), static_cast<std::uint64_t>(rows)}, false)}};
     all["w"] = *convert(all["x"], sparse_format(1), Resources(), "w");
     for (const std::string& text : expressions) {
       const auto engine = Engine::create({});
