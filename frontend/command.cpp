@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -289,10 +290,13 @@ void add_comparison(CLI::App& app, CommandOptions& options) {
                                   "every second pair; the ratio is that\nof the second's time to the first's.\n"));
 }
 
-/// "->" begins an expression, "-2" a value and "-:3x4" standard input, whatever CLI11 takes them for.
+/// "->" begins an expression, "-2" and "-inf" are values and "-:3x4" standard input, whatever CLI11 takes them for.
 bool is_mistaken_for_option(std::string_view argument) {
-  return argument.size() > 1 && argument[0] == '-' &&
-         (argument[1] == '>' || argument[1] == '.' || argument[1] == ':' || (argument[1] >= '0' && argument[1] <= '9'));
+  if (argument.size() < 2 || argument[0] != '-') return false;
+  std::string word(argument.substr(1));
+  std::ranges::transform(word, word.begin(), [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  const bool is_number = word == "inf" || word == "infinity" || word == "nan" || (word[0] >= '0' && word[0] <= '9');
+  return is_number || word[0] == '>' || word[0] == '.' || word[0] == ':';
 }
 
 /// A bare --json must not take the next argument as its path: only --json=PATH names one. A blank before what is no

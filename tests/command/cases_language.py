@@ -66,6 +66,8 @@ def cases_einsum(_):
 def case_negative_scalars_are_no_options(weft):
     require_equal(result_of(weft, ",->", "-2", "-.5", name="out"), {(): 1.0}, "product")
     require_equal(result_of(weft, "->", "-1e3", name="out"), {(): -1000.0}, "value")
+    for text in ("-inf", "-Infinity"):
+        require_equal(result_of(weft, "->", text, name="out"), {(): float("-inf")}, text)
     run = weft("run", "->", "-3", "--json")
     require_equal(run.json["expression"], "->", "expression")
 
