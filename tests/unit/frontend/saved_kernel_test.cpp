@@ -73,7 +73,7 @@ std::vector<Saved> kernels() {
   // Over the levels of layouts: blocks, runs, diagonals in place, one that is read through a plain copy, results.
   const Tensor x50 = operand("uniform(50)");
   for (const char* const layout : {"bcsr(3,4)", "vbl", "(i,j) -> (j-i:s unordered, j:d)", "dia(8)", "sell(8)",
-                                   "(i,j) -> (i:d, j/16:u, j%16:q<8>)"}) {
+                                   "(i,j) -> (i:d, j/16:u, j%16:q<8>)", "(i,j) -> (i:d, j:s desc)"}) {
     const auto laid = convert(M, *parse_format(layout), Resources(), "A");
     REQUIRE_MESSAGE(laid, laid.error().message);
     all.push_back({"y(i) = A(i,j) * z(j)", {{"A", *laid}, {"z", x50}}, {}});
