@@ -27,6 +27,17 @@ double now_ns() {
           .count());
 }
 
+/// Whether a part of an array lies among the values or the indices of a matrix.
+bool meets(const Bounds& place, const CompressedView& matrix) {
+  const auto among = [&](const void* array, std::uint64_t bytes) {
+    const auto* const first = static_cast<const char*>(array);
+    return first && place.meets({first, first + bytes});
+  };
+  const std::uint64_t index_bytes = matrix.index_bits / 8;
+  return among(matrix.values, matrix.stored() * matrix.value_bytes()) || among(matrix.crd, matrix.crd_count * index_bytes) ||
+         among(matrix.pos, matrix.pos_count() * index_bytes);
+}
+
 }  // namespace
 
 KernelCall::KernelCall(PyObject* object, PyObject* given, PyObject* named, PyObject* out)
@@ -93,6 +104,7 @@ bool KernelCall::take_output(const KernelResult& result, PyObject* array, Output
   if (direct) {
     const DenseRead read = read_dense(array, true, output.view);
     if (read == DenseRead::failed) PyErr_Clear();
+    if (read == DenseRead::done) output.place = bounds_of(output.view);
     direct = read == DenseRead::done && output.view.scalar == result.scalar &&
              output.view.order == static_cast<int>(result.order) && output.view.row_major();
   }
@@ -101,17 +113,15 @@ bool KernelCall::take_output(const KernelResult& result, PyObject* array, Output
     direct = output.view.extents[mode] == operands_[operand].extent(its_mode);
   }
   if (direct) {
-    const Bounds place = bounds_of(output.view);
+    const Bounds& place = output.place;
     for (const Operand& operand : operands_) {
       if (operand.kind == Kind::dense) direct = direct && !place.meets(bounds_of(operand.dense));
-      if (is_matrix(operand.kind)) {
-        const auto* values = static_cast<const char*>(operand.matrix.values);
-        direct = direct && !place.meets({values, values + operand.matrix.stored() * operand.matrix.value_bytes()});
-      }
+      if (is_matrix(operand.kind)) direct = direct && !meets(place, operand.matrix);
       if (operand.kind == Kind::tensor && value_of<Tensor>(operand.object.get()).borrowed()) direct = false;
     }
     for (const Output& other : outputs_) {
-      if (&other != &output && other.array) direct = direct && !place.meets(bounds_of(other.view));
+      // Its view may be of memory that stands in for the array.
+      if (&other != &output && other.array) direct = direct && other.place.begin && !place.meets(other.place);
     }
   }
   if (direct) return true;

@@ -27,6 +27,7 @@ class KernelCall {
     Ref array;   ///< what the caller gets
     Ref memory;  ///< what the kernel writes to, if that is another
     DenseView view;
+    Bounds place;  ///< of the caller's array; without a begin where it is not read where it lies
   };
 
   bool read_operands();

@@ -63,6 +63,7 @@ FORMS = [
     (A, [0, 1], B, [1, 2]), (A, [0, 1], B, [1, 2], [2, 0]), (A, [5, 3]), (A, [0, 1], []), (T, [0, Ellipsis], [Ellipsis, 0]),
     (T, [Ellipsis, 0], v, [1], [1, 0, Ellipsis]), (v, [0], v, [0]), (np.eye(3), [0, 0]), (A, [0, 1], [1, 0]), (A, (0,
                                                                                                                    1), B, np.array([1, 2])),
+    (A, [0, 1], np.array([1, 0])), (A, np.array([0, 1]), np.array([1])), (A, [0, 1], np.array([], int)),
 ]
 
 
@@ -122,6 +123,13 @@ def test_mistakes(wrong):
         weft.einsum(*wrong)
     assert len(str(caught.value)) > 10
     assert np.array_equal(weft.einsum("ij,jk", A, B), A @ B)
+
+
+def test_operands_where_a_list_of_indices_is_wanted():
+    for wrong, told in [((A, [0, 1], B), r"not an array of shape \(3, 4\)"), ((A, [0, 1], v), "an index is a number"),
+                        ((A, B), r"not an array of shape \(3, 4\)"), ((A, [0, 1], sp.csr_array(B)), "not an array of shape")]:
+        with pytest.raises(weft.InputError, match=told):
+            weft.einsum(*wrong)
 
 
 def test_extents_of_one_are_not_stretched():

@@ -105,6 +105,17 @@ def test_several_results(matrix):
         assert got.O is O and np.array_equal(O, 2 * (D @ B)) and np.array_equal(got.S, 2 * D)
 
 
+def test_results_and_formats_of_iterators_are_read_by_every_call(matrix):
+    text = "S(i,j) = 2 * M(i,j); r(i) = S(i,j)"
+    for names in (["S"], ["r"], ["r", "S"], ["S"]):
+        made = weft.evaluate(text, M=matrix, results=map(str, names))
+        assert made._fields == tuple(names)
+        assert weft.compile(text, M=matrix, results=iter(names))(M=matrix)._fields == tuple(names)
+    for format in ("S:ds", "S:dd", "S:ds:1,0", "S:ss"):
+        kinds = [type(weft.evaluate("S(i,j) = 2 * M(i,j)", M=matrix, format=each)) for each in (iter([format]), [format], {"S": format[2:]})]
+        assert len(set(kinds)) == 1 and kinds[0] is {"S:ds": sp.csr_matrix, "S:dd": np.ndarray, "S:ds:1,0": sp.csc_matrix}.get(format, weft.Tensor)
+
+
 def test_sparse_results_are_scipys():
     A = sp.random(200, 200, 0.01, format="csr", random_state=1)
     A.data = np.round(A.data * 8)

@@ -177,6 +177,31 @@ def test_outs_that_overlap_operands():
     refused("c", lambda: weft.evaluate(text, M=square, x=X, results=["a", "b"], out={"c": one}))
 
 
+@pytest.mark.parametrize("turned", [lambda S: S, lambda S: S.T, lambda S: S[::-1], lambda S: S.view(">f8")])
+def test_outs_that_overlap_each_other(turned):
+    square, text, names = np.arange(9.0).reshape(3, 3), "S(i,j) = X(i,k) * X(k,j); r(i) = S(i,j)", ["S", "r"]
+    kernel = weft.compile(text, X=square, results=names)
+    S = np.zeros((3, 3))
+    for r in (S[0], S[:, 1], S.reshape(-1)[5:8]):
+        for call in (lambda out: weft.evaluate(text, X=square, results=names, out=out), lambda out: kernel(X=square, out=out)):
+            refused("out= for r overlaps", lambda: call({"S": turned(S), "r": r}))
+            refused("out= for r overlaps", lambda: call((turned(S), r)))
+    made = kernel(X=square, out={"S": turned(S), "r": (r := np.zeros(3))})
+    assert made.r is r and np.array_equal(turned(S), square @ square) and np.array_equal(r, (square @ square).sum(1))
+
+
+def test_outs_over_indices():
+    wide = lambda made, *arrays: [setattr(made, array, getattr(made, array).astype(np.int64)) for array in arrays]  # noqa: E731
+    for kind, arrays in (("csr", ("indices", "indptr")), ("csc", ("indices", "indptr")), ("coo", ("row", "col")), ("dia", ("offsets",))):
+        made = getattr(sp, f"{kind}_array")(np.eye(4))
+        wide(made, *arrays)
+        for array in arrays:
+            before = getattr(made, array).copy()
+            out = getattr(made, array).view(np.float64)[:1].reshape(())
+            refused("overlaps", lambda: weft.einsum("ij->", made, out=out))
+            assert np.array_equal(getattr(made, array), before)
+
+
 def test_sparse_results_have_no_out():
     refused("sparse", lambda: weft.evaluate("C(i,j) = 2 * M(i,j)", M=M, format="C:ds", out=np.empty((6, 5))))
     refused("sparse", lambda: weft.evaluate("C(i,j) = 2 * M(i,j)", M=M, format="C:ds", out=M))

@@ -105,7 +105,7 @@ def _interleaved(arguments):
         raise InputError("einsum takes subscripts and operands, or operands and lists of indices in turn")
     operands, lists = arguments[0:2 * count:2], list(arguments[1:2 * count:2])
     result = arguments[-1] if len(arguments) % 2 else None
-    numbers = sorted({index for indices in [*lists, result or []] for index in _indices(indices) if index is not Ellipsis})
+    numbers = sorted({index for indices in (lists if result is None else [*lists, result]) for index in _indices(indices) if index is not Ellipsis})
     if len(numbers) > len(_LETTERS):
         raise UnsupportedError(f"einsum with {len(numbers)} indices; {len(_LETTERS)} are the most")
     letters = dict(zip(numbers, _LETTERS))  # in their order, which implicit results follow
@@ -115,6 +115,8 @@ def _interleaved(arguments):
 
 
 def _indices(indices):
+    if getattr(indices, "ndim", 1) != 1:
+        raise InputError(f"einsum: a list of indices is wanted, not an array of shape {tuple(indices.shape)}")
     try:
         indices = list(indices)
     except TypeError:

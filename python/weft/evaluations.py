@@ -43,6 +43,7 @@ def evaluate(text, operands=None, /, *, out=None, format=None, results=None, tre
     if operands is not None:
         named = {**operands, **named}
     engine = _engines.current()
+    format, results = formats.settled(format), _names(results)  # the key of the kernel has them as a text
     prefix = text
     if format is not None or results is not None or tree is not None or schedule is not None or calls != 1:
         prefix = f"{text}\x1f{format!r}\x1f{results!r}\x1f{tree!r}\x1f{schedule!r}\x1f{calls!r}"
@@ -229,10 +230,14 @@ def assigned(text):
     return re.findall(r"(?:^|[;\n])\s*([A-Za-z_]\w*)\s*(?:\([^()]*\)|\[[^\[\]]*\])?\s*=", text)
 
 
+def _names(results):
+    return results if results is None else [results] if isinstance(results, str) else list(results)
+
+
 def _request(text, named, format, results, tree, schedule, calls):
     names = assigned(text)
+    results = _names(results)
     if results is not None:
-        results = [results] if isinstance(results, str) else list(results)
         unknown = [name for name in results if name not in names]
         if unknown:
             raise InputError(f"results={results!r}: nothing is assigned to {unknown[0]}; there are {', '.join(names)}")

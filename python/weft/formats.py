@@ -20,6 +20,22 @@ def with_scalar(format, dtype):
     return format if format.endswith((":f32", ":f64")) else f"{format}:{'f32' if dtype == np.float32 else 'f64'}"
 
 
+def settled(format):
+    """Formats as a text, a list or a dict, which can be read again: an iterator gives each but once.
+
+    >>> settled(iter(["A:ds"])), settled("ds")
+    (['A:ds'], 'ds')
+    """
+    if format is None or isinstance(format, str):
+        return format
+    if hasattr(format, "keys"):
+        return {name: format[name] for name in format}
+    try:
+        return list(format)
+    except TypeError:
+        raise TypeError(f"format={format!r}: a text such as 'A:ds' is wanted") from None
+
+
 def by_name(format, results, operands):
     """Formats by name, or None. A format without a name is that of the only result.
 
@@ -32,8 +48,9 @@ def by_name(format, results, operands):
     """
     if format is None:
         return None
-    if hasattr(format, "keys"):
-        made = {name: format[name] for name in format}
+    format = settled(format)
+    if isinstance(format, dict):
+        made = format
     else:
         made = {}
         for one in [format] if isinstance(format, str) else format:

@@ -7,6 +7,7 @@ import numpy as np
 from weft.errors import InputError
 
 
+_ARRAYS = ("data", "indices", "indptr", "row", "col", "offsets")  # of the matrices of scipy that are read where they lie
 DIAGONALS = "(i,j) -> (j-i:s, j:d)"  # as the data of a dia of scipy stand
 
 # bcsr(3,2) is (i/3:d, j/2:s, i%3:d, j%2:d); parts of 1 are left out
@@ -130,7 +131,7 @@ def _arrays(operand):
     owners = getattr(operand, "_owners", None)
     if owners is not None:
         return [owner for owner in owners if isinstance(owner, np.ndarray)]
-    return [array for array in (getattr(operand, word, None) for word in ("data", "indices", "indptr"))
+    return [array for array in (getattr(operand, word, None) for word in _ARRAYS)
             if isinstance(array, np.ndarray)]
 
 
