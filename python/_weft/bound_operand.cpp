@@ -130,11 +130,8 @@ BoundOperand::Bound BoundOperand::bind(const weft_engine* engine, const Operand&
       return Bound::anew;
     }
     case Kind::number: {
-      *number_ = operand.number;
-      if (kind_ == Kind::number) return Bound::same;
-      DenseView view;
-      view.values = number_.get();
-      view.scalar = WEFT_F64;
+      const DenseView view = number_at(*number_, operand);
+      if (kind_ == Kind::number && dense_.scalar == view.scalar) return Bound::same;
       const Bound bound = bind_dense(engine, view, nullptr);
       if (bound != Bound::failed) kind_ = Kind::number;
       return bound;

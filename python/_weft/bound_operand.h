@@ -46,7 +46,7 @@ class BoundOperand {
   DenseView dense_;
   std::shared_ptr<const KnownMatrix> matrix_;
   Array<std::byte> gathered_;  ///< values of a matrix that has a sorted copy
-  std::unique_ptr<double> number_ = std::make_unique<double>();  ///< where the tensor of a number has its value
+  std::unique_ptr<double> number_ = std::make_unique<double>();  ///< where a number has its value, f8 or f4
 };
 
 }  // namespace weft_python

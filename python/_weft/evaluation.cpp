@@ -24,8 +24,9 @@ PyTypeObject* evaluation_type = nullptr;
 
 weft_evaluation* handle(PyObject* self) { return value_of<Evaluation>(self).evaluation.get(); }
 
-/// Matrices, and the values of sorted copies, that a session's tensors borrow.
+/// Matrices, the values of sorted copies, and numbers, that a session's tensors borrow.
 struct Held {
+  double number = 0;
   std::shared_ptr<const KnownMatrix> matrix;
   Array<std::byte> gathered;
 };
@@ -48,7 +49,7 @@ TensorHandle tensor_of_matrix(const weft_engine* maker, const char* name, const 
 }
 
 /// The operand as a tensor for a session; lent, while the operand is held.
-bool set_operand(PyObject* engine, weft_session* session, const char* name, Operand& operand, std::deque<Held>& held) {
+bool set_operand(PyObject* engine, weft_session* session, const char* name, const Operand& operand, std::deque<Held>& held) {
   const weft_engine* const maker = engine_of(engine);
   TensorHandle made;
   const weft_tensor* tensor = nullptr;
@@ -61,10 +62,7 @@ bool set_operand(PyObject* engine, weft_session* session, const char* name, Oper
     tensor = made.get();
   } else {
     DenseView view = operand.dense;
-    if (operand.kind == Kind::number) {
-      view = {};
-      view.values = &operand.number;
-    }
+    if (operand.kind == Kind::number) view = number_at(held.emplace_back().number, operand);
     const std::int32_t kind = weft_tensor_dense(maker, view.scalar, static_cast<std::uint32_t>(view.order),
                                                 view.extents.data(), view.row_major() ? nullptr : view.strides.data(),
                                                 view.values, WEFT_BORROW | WEFT_TRUSTED, Out(made), failure);
@@ -92,10 +90,12 @@ PyObject* evaluated(PyObject* engine, PyObject* arguments) {
   PyObject *key = nullptr, *object = nullptr;
   for (Py_ssize_t at = 0; PyDict_Next(given, &at, &key, &object);) {
     const char* const name = text_of(key);
-    Operand& operand = operands[names.size()];
-    if (!name || !read_operand(name, object, operand) || !set_operand(engine, session.get(), name, operand, held))
-      return nullptr;
+    if (!name || !read_operand(name, object, operands[names.size()])) return nullptr;
     names.push_back(name);
+  }
+  settle_numbers(operands);
+  for (std::size_t number = 0; number < names.size(); ++number) {
+    if (!set_operand(engine, session.get(), names[number], operands[number], held)) return nullptr;
   }
   EvaluationHandle evaluation;
   const bool done = long_call_done(engine, [&](const weft_cancellation* token, Failure& told) {

@@ -65,8 +65,11 @@ PyObject* compiled(PyObject* engine, PyObject* arguments) {
     const char* const name = text_of(key);
     if (!name || !read_operand(name, object, read[number])) return nullptr;
     names.emplace_back(name);
-    frame->operands.push_back(std::make_unique<BoundOperand>(names.back(), frame->bindings.get()));
-    if (frame->operands.back()->bind(maker, read[number], false) == BoundOperand::Bound::failed) return nullptr;
+  }
+  settle_numbers(read);
+  for (std::size_t place = 0; place < names.size(); ++place) {
+    frame->operands.push_back(std::make_unique<BoundOperand>(names[place], frame->bindings.get()));
+    if (frame->operands.back()->bind(maker, read[place], false) == BoundOperand::Bound::failed) return nullptr;
   }
   const bool done = long_call_done(engine, [&](const weft_cancellation* token, Failure& told) {
     weft_request_set_cancellation(request.get(), token, nullptr);

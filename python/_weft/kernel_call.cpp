@@ -77,6 +77,7 @@ bool KernelCall::read_operands() {
       return false;
     }
   }
+  settle_numbers(operands_);
   return given == 0 || wrong_operands() != nullptr;
 }
 

@@ -165,6 +165,28 @@ bool read_operand(const char* name, PyObject* object, Operand& operand) {
   return read == Read::done;
 }
 
+void settle_numbers(std::vector<Operand>& operands) {
+  bool others = false, single = true;
+  for (const Operand& operand : operands) {
+    if (operand.kind == Kind::number) continue;
+    others = true;
+    const std::int32_t scalar = operand.kind == Kind::tensor ? weft_tensor_scalar(value_of<Tensor>(operand.object.get()).tensor.get())
+                                : is_matrix(operand.kind)    ? operand.matrix.scalar
+                                                             : operand.dense.scalar;
+    single = single && scalar == WEFT_F32;
+  }
+  for (Operand& operand : operands) operand.single = operand.kind == Kind::number && others && single;
+}
+
+DenseView number_at(double& place, const Operand& operand) {
+  DenseView view;
+  view.values = &place;
+  view.scalar = operand.single ? WEFT_F32 : WEFT_F64;
+  const auto single = static_cast<float>(operand.number);
+  std::memcpy(&place, operand.single ? static_cast<const void*>(&single) : &operand.number, operand.single ? sizeof single : sizeof place);
+  return view;
+}
+
 void append_signature(std::string& key, const Operand& operand) {
   key += static_cast<char>(operand.kind);
   key += operand.matrix_class ? 'm' : 'a';

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "python/_weft/compressed.h"
 #include "python/_weft/dense.h"
@@ -23,6 +24,7 @@ struct Operand {
   CompressedView matrix;  ///< of one of scipy's
   CompressedArrays arrays;
   double number = 0;
+  bool single = false;  ///< of a number: beside operands that are all of f4, so that it is too
   bool matrix_class = false;  ///< one of scipy's matrices, not arrays
 
   int order() const;
@@ -34,6 +36,12 @@ Kind kind_of(PyObject* object, bool* matrix_class = nullptr);
 
 /// Reads an operand; what cannot be read in place is adapted by the package. False with an error set.
 bool read_operand(const char* name, PyObject* object, Operand& operand);
+
+/// Numbers have no type of their own: they are f4 where all other operands are, and there are others.
+void settle_numbers(std::vector<Operand>& operands);
+
+/// Writes a number to a place of 8 bytes, as what it is beside the other operands.
+DenseView number_at(double& place, const Operand& operand);
 
 /// Appends what plans depend on: kind, type, shape, format, and the number of entries to a power of two.
 void append_signature(std::string& key, const Operand& operand);

@@ -1,6 +1,7 @@
 #include "python/_weft/tensor.h"
 
 #include <algorithm>
+#include <cstring>
 #include <vector>
 
 #include "python/_weft/dense.h"
@@ -125,7 +126,8 @@ PyObject* dense(PyObject* self, PyObject*) {
   return make_memory(std::move(memory));
 }
 
-/// convert(format) -> Tensor; borrowed as the tensor is where it keeps its memory.
+/// convert(format) -> Tensor; borrowed as the tensor is where it keeps its memory. In a format that is not the tensor's
+/// it keeps no values of the caller's, who may change them.
 PyObject* convert(PyObject* self, PyObject* wanted) {
   const char* const text = text_of(wanted);
   if (!text) return nullptr;
@@ -135,7 +137,27 @@ PyObject* convert(PyObject* self, PyObject* wanted) {
   });
   if (!done) return nullptr;
   const Tensor& source = value_of<Tensor>(self);
-  const bool shared = source.borrowed() && ArraysOf(made.get()).share(ArraysOf(source.tensor.get()));
+  bool shared = false;
+  if (source.borrowed()) {
+    const ArraysOf arrays(made.get()), lent_arrays(source.tensor.get());
+    const std::int32_t type = weft_tensor_scalar(made.get());
+    const bool same = type == weft_tensor_scalar(handle(self)) &&
+                      std::strcmp(weft_tensor_format(made.get()), weft_tensor_format(handle(self))) == 0;
+    shared = arrays.share(lent_arrays);
+    if (shared && !same && !arrays.share_levels(lent_arrays)) {
+      TensorHandle kept;
+      const bool copied = long_call_done(lent(self), [&](const weft_cancellation* token, Failure& failure) {
+        const void* values = nullptr;
+        std::uint64_t count = 0;
+        const std::int32_t failed = weft_tensor_values(made.get(), &values, &count, failure);
+        if (failed != WEFT_OK) return failed;
+        return weft_tensor_same_pattern(lender(self, token).get(), made.get(), type, values, count, 0, Out(kept), failure);
+      });
+      if (!copied) return nullptr;
+      made = std::move(kept);
+      shared = false;
+    }
+  }
   return make_tensor(std::move(made), source.engine, shared ? Ref(source.owners) : Ref());
 }
 

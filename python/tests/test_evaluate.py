@@ -105,6 +105,37 @@ def test_several_results(matrix):
         assert got.O is O and np.array_equal(O, 2 * (D @ B)) and np.array_equal(got.S, 2 * D)
 
 
+def test_results_are_matrices_if_an_operand_is_one_whatever_it_is_read_as():
+    entries, shape = ([1.0], ([9999], [0])), (10000, 1)  # nearly empty rows are read as a tensor
+    for kind, wanted in ((sp.coo_matrix, sp.csr_matrix), (sp.coo_array, sp.csr_array), (sp.dok_matrix, sp.csr_matrix)):
+        M = kind(sp.coo_matrix(entries, shape=shape))
+        for _ in range(2):
+            assert type(weft.einsum("ij->ij", M, format="ds")) is wanted
+            assert type(weft.evaluate("S(i,j) = M(i,j)", M=M, format="S:ds")) is wanted
+        assert type(weft.compile("S(i,j) = M(i,j)", M=M, format="S:ds")(M=M)) is wanted
+
+
+@pytest.mark.parametrize("number", [2, 2.0, 0.1, np.int64(2), np.int8(2), np.uint16(2)])
+def test_numbers_have_the_type_of_the_other_operands(number):
+    for dtype in ("f4", "f8"):
+        x, S = np.arange(3, dtype=dtype), sp.random(20, 30, 0.3, format="csr", dtype=dtype, random_state=1)
+        for made in (weft.einsum("i,->i", x, number), weft.einsum(",i", number, weft.tensor(x)), weft.evaluate("y(i) = a * x(i)", x=x, a=number)):
+            assert made.dtype == dtype and np.array_equal(made, x * x.dtype.type(number))
+        for format in ("S:ds", "S:dd", "S:ss", None):
+            made = weft.evaluate("S(i,j) = a * M(i,j)", M=S, a=number, format=format)
+            assert made.dtype == dtype
+        assert weft.evaluate("y(i) = a * x(i) * b(i)", x=x, a=number, b=np.ones(3)).dtype == np.float64
+        assert weft.einsum("i,->i", x, number, dtype="f8").dtype == np.float64
+        kernel = weft.compile("y(i) = a * x(i)", x=x, a=number)
+        other = np.arange(5, dtype="f4" if dtype == "f8" else "f8")
+        for each in (x, other, x):
+            assert np.allclose(kernel(x=each, a=number), each * number) and np.allclose(kernel(x=each, a=number + 1), each * (number + 1))
+        assert weft.plan("y(i) = a * x(i)", x=x, a=number, run=True).report["results"]["y"]["bytes"] == x.nbytes
+    assert weft.einsum(",", number, number).dtype == np.float64
+    assert weft.einsum("i,->i", np.ones(3, "f4"), np.float64(number)).dtype == np.float64
+    assert weft.einsum("i,->i", np.ones(3, "f4"), np.float32(number)).dtype == np.float32
+
+
 def test_results_and_formats_of_iterators_are_read_by_every_call(matrix):
     text = "S(i,j) = 2 * M(i,j); r(i) = S(i,j)"
     for names in (["S"], ["r"], ["r", "S"], ["S"]):

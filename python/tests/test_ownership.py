@@ -85,6 +85,22 @@ def test_conversions_keep_what_they_borrow(name):
         assert owner() is None
 
 
+@pytest.mark.parametrize("format", ["dd", "ds", "ss", "uq", "ds:1,0", "dd:1,0", "ds:f32", "bcsr(2,2)", "dia"])
+@pytest.mark.parametrize("name", [name for name in OBJECTS if name != "vector"])
+def test_other_formats_borrow_nothing(name, format):
+    made = OBJECTS[name]()
+    T = weft.tensor(made)
+    for converted in (T.convert(format), weft.tensor(made, format=format), weft.tensor(T, format=format)):
+        before = converted.toarray()
+        own = (converted.format, converted.dtype) == (T.format, T.dtype) and name != "backwards"  # which is copied by rows
+        assert converted._borrowed == own
+        values_of(made)[...] += 1
+        assert np.array_equal(converted.toarray(), before) != own
+    if hasattr(made, "indptr") and not own:
+        made.indices[:] = 0
+        assert np.array_equal(converted.toarray(), before)
+
+
 PATTERNS = ["S(i,j) = 2 * A(i,j)", "S(i,j) = A(i,j) * u(i)", "S(i,j) = A(i,j) * A(i,j)", "S(j,i) = A(i,j)"]
 
 

@@ -59,10 +59,9 @@ def einsum(subscripts, *operands, out=None, dtype=None, format=None, semiring=No
             text, named = written, {_NAMES[place]: operands[place] for place in places}
     if format is None and tree is None:
         engine = _engines.current()
-        key, named = _weft.signature(text, named)
-        kernel = engine._kernels.get(key)
-        if kernel is not None:
-            return kernel._run(named, out)
+        key, read = _weft.signature(text, named)
+        kernel = engine._kernels.get(key) or evaluations.known(engine, key, text, read, named)
+        return kernel._run(read, out)
     return evaluations.evaluate(text, named, out=out, format=format, tree=tree)
 
 

@@ -49,14 +49,18 @@ def evaluate(text, operands=None, /, *, out=None, format=None, results=None, tre
         prefix = f"{text}\x1f{format!r}\x1f{results!r}\x1f{tree!r}\x1f{schedule!r}\x1f{calls!r}"
     elif type(text) is not str:
         raise TypeError(f"an expression is a text, not {type(text).__name__}")
-    key, named = _weft.signature(prefix, named)
-    kernel = engine._kernels.get(key)
-    if kernel is None:
-        kernel = _compiled(engine, text, named, format, results, tree, schedule, calls)
-        if len(engine._kernels) >= _MOST_KERNELS:
-            engine._kernels.clear()
-        engine._kernels[key] = kernel
-    return kernel._run(named, out)
+    key, read = _weft.signature(prefix, named)
+    kernel = engine._kernels.get(key) or known(engine, key, text, read, named, format, results, tree, schedule, calls)
+    return kernel._run(read, out)
+
+
+def known(engine, key, text, read, given, format=None, results=None, tree=None, schedule=None, calls=1):
+    """Compiles a kernel that the engine knows by a key from then on. read: the operands as `_weft.signature` reads those `given`."""
+    kernel = _compiled(engine, text, read, _of_matrices(given), format, results, tree, schedule, calls)
+    if len(engine._kernels) >= _MOST_KERNELS:
+        engine._kernels.clear()
+    engine._kernels[key] = kernel
+    return kernel
 
 
 def compile(text, operands=None, /, *, format=None, results=None, tree=None, schedule=None, calls=1000,
@@ -83,8 +87,8 @@ def compile(text, operands=None, /, *, format=None, results=None, tree=None, sch
                            choose_layouts=choose_layouts)
     if not isinstance(text, str):
         raise TypeError(f"an expression is a text, not {type(text).__name__}")
-    _, named = _weft.signature(text, named)
-    return _compiled(_engines.current(), text, named, format, results, tree, schedule, calls, choose_layouts)
+    _, read = _weft.signature(text, named)
+    return _compiled(_engines.current(), text, read, _of_matrices(named), format, results, tree, schedule, calls, choose_layouts)
 
 
 def plan(text, operands=None, /, *, format=None, results=None, tree=None, schedule=None, calls=1, choose_layouts=False,
@@ -252,11 +256,16 @@ def _request(text, named, format, results, tree, schedule, calls):
             "calls": float(calls) if calls != 1 else None, "changing": changing}
 
 
-def _compiled(engine, text, named, format, results, tree, schedule, calls, choose_layouts=False):
+def _of_matrices(given):
+    """Whether sparse results are matrices of scipy, for which ``*`` is the matrix product: if an operand is one as it is given. Read,
+    it may be a tensor."""
+    return any(formats.is_matrix(operand) for operand in given.values())
+
+
+def _compiled(engine, text, named, as_matrix, format, results, tree, schedule, calls, choose_layouts=False):
     request = _request(text, named, format, results, tree, schedule, calls)
     request["choose_layouts"] = choose_layouts or None
     request["formats"] = _with_levels(engine, text, named, request)
-    as_matrix = any(formats.is_matrix(operand) for operand in named.values())
     kernel = engine._compile(text, named, request, as_matrix)
     shapes = {name: [np.shape(named[operand])[mode] for operand, mode in modes] for name, modes in kernel._extents.items()}
     other = _delivered({name: (kind, shapes[name]) for name, kind in kernel.results.items()}, request, named)

@@ -72,18 +72,21 @@ def by_name(format, results, operands):
 
 
 def typed(formats, operands):
-    """Formats with a type of values: as without a format, that of the operand, or of results f4 if all operands are.
+    """Formats with a type of values: as without a format, that of the operand, or of results f4 if all operands are that are no numbers.
 
     >>> import numpy as np
     >>> typed({"A": "ds", "B": "dd:f64"}, {"x": np.ones(3, "f4")})
     {'A': 'ds:f32', 'B': 'dd:f64'}
+    >>> typed({"A": "d"}, {"x": np.ones(3, "f4"), "a": 2.0})
+    {'A': 'd:f32'}
     """
     if formats is None:
         return None
     single = {name for name, operand in operands.items() if getattr(operand, "dtype", None) == np.float32}
+    others = [name for name, operand in operands.items() if type(operand) not in (int, float)]  # numbers have no type of their own
     made = {}
     for name, format in formats.items():
-        narrow = name in single if name in operands else operands and len(single) == len(operands)
+        narrow = name in single if name in operands else others and len(single) == len(others)
         given = not isinstance(format, str) or format.endswith((":f32", ":f64")) or format.startswith("like(")
         made[name] = format if given or not narrow else f"{format}:f32"
     return made

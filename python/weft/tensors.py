@@ -328,6 +328,7 @@ class Tensor(_weft.Tensor):
         """The same tensor in another format: ``"sss"``, ``"ds:1,0"``, ``"dd:f32"``.
 
         A letter says of each level how it is stored: d dense, s sparse (compressed); the numbers say which mode it is of.
+        In a format other than the tensor's own it borrows nothing.
 
         >>> import weft
         >>> T = weft.tensor(([5.0, 6.0], ([0, 1], [1, 2])), shape=(2, 3))
@@ -336,7 +337,8 @@ class Tensor(_weft.Tensor):
         """
         if not isinstance(format, str):
             raise TypeError(f"format={format!r}: a text such as 'ds' is wanted")
-        return self._convert(with_scalar(format, self.dtype))
+        made = self._convert(with_scalar(format, self.dtype))
+        return made._apart() if made._borrowed and (made.format, made.dtype) != (self.format, self.dtype) else made
 
     def astype(self, dtype):
         """The same tensor with values of another type, f8 or f4; itself where it is of that type.
