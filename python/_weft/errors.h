@@ -24,7 +24,10 @@ class Failure {
   weft_error* error_ = nullptr;
 };
 
-/// InputError with a text; always NULL. `operand` becomes its attribute, unless NULL.
+/// InputError with a text; always NULL. `operand` becomes its attribute, unless NULL or words ("the tensor").
 PyObject* raise_input(const char* operand, const char* format, ...);
+
+/// The option, as functions of Python have it, of the error that is set, if it is one of weft's that names none.
+void name_option(const char* option);
 
 }  // namespace weft_python

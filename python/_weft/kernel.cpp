@@ -133,6 +133,10 @@ PyObject* call(PyObject* self, PyObject* arguments, PyObject* named) {
     if (PyTuple_Size(arguments) == 1 && PyTuple_GetItem(arguments, 0) != Py_None) {
       given = PyTuple_GetItem(arguments, 0);
       if (!PyDict_Check(given)) {
+        if (!PyObject_HasAttrString(given, "keys")) {
+          PyErr_SetString(PyExc_TypeError, "a kernel takes one mapping of operands, and operands by keyword");
+          return nullptr;
+        }
         mapping = Ref::taken(PyDict_New());
         if (!mapping || PyDict_Update(mapping.get(), given) != 0) return nullptr;
         given = mapping.get();

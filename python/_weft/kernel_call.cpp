@@ -98,6 +98,7 @@ bool KernelCall::take_output(const KernelResult& result, PyObject* array, Output
     raise_input(result.name.c_str(), "out=: the result %s is sparse, format %s; ask for a dense one, format=\"%s:%s\"",
                 result.name.c_str(), result.format.c_str(), result.name.c_str(),
                 std::string(result.order, 'd').c_str());
+    name_option("out");
     return false;
   }
   output.array = Ref::shared(array);

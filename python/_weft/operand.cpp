@@ -60,7 +60,8 @@ Read read_in_place(const char* name, Operand& operand) {
   switch (operand.kind) {
     case Kind::number:
       if (loses_digits(object)) {
-        raise_input(name, "%s: an integer beyond 2**53 would lose digits; write float(%s)", name, name);
+        raise_input(name, "%s: an integer beyond 2**53 would lose digits; write float(%s)", name,
+                    std::strchr(name, ' ') ? "number" : name);  // "the tensor" is no name
         return Read::failed;
       }
       operand.number = PyFloat_AsDouble(object);

@@ -102,7 +102,11 @@ RequestHandle request_of(PyObject* options) {
   for (Py_ssize_t at = 0; options && options != Py_None && PyDict_Next(options, &at, &name, &value);) {
     if (value == Py_None) continue;
     const char* const text = text_of(name);
-    if (!text || !set_option(request.get(), text, value)) return {};
+    if (!text) return {};
+    if (!set_option(request.get(), text, value)) {
+      name_option(text);
+      return {};
+    }
   }
   return request;
 }

@@ -218,7 +218,7 @@ def test_types_that_weft_has_not_yet(dtype):
     assert weft.evaluate("s = M(i,j)", M=a.astype(float)) == 4
 
 
-@pytest.mark.parametrize("dtype", ["c8", "c16"])
+@pytest.mark.parametrize("dtype", ["c8", "c16", "G"])
 def test_complex_numbers(dtype):
     with pytest.raises(weft.UnsupportedError, match=r"M\.real"):
         weft.evaluate("s = M(i,j)", M=np.ones((2, 2), dtype))

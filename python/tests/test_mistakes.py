@@ -1,5 +1,7 @@
 """Wrong input: the right exception, one sentence that names what is wrong, nothing crashed, and the next call is fine."""
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -202,6 +204,57 @@ def test_outs_over_indices():
             assert np.array_equal(getattr(made, array), before)
 
 
+def test_errors_name_operand_and_option(tmp_path):
+    assert refused("T0", lambda: weft.einsum("i,i", np.ones(3, int), X[:3]), weft.UnsupportedError).operand == "T0"
+    assert refused("x", lambda: weft.evaluate(SPMV, M=M, x=np.ones(5, complex)), weft.UnsupportedError).operand == "x"
+    assert refused("x", lambda: weft.evaluate(SPMV, M=M, x=[[1.0], [2.0, 3.0]])).operand == "x"
+    assert refused("the tensor", lambda: weft.tensor(2**60)).operand == ""
+    for out in (np.empty(7), np.empty(6, int), 3, sp.csr_array((6, 1)), weft.tensor(np.empty(6)), np.broadcast_to(1.0, 6), M.data[:6]):
+        error = refused("out", lambda: weft.evaluate(SPMV, M=M, x=X, out=out))
+        assert (error.operand, error.option) == ("y", "out")
+    error = refused("sparse", lambda: weft.evaluate("C(i,j) = 2 * M(i,j)", M=M, format="C:ds", out=np.empty((6, 5))))
+    assert (error.operand, error.option) == ("C", "out")
+    for option in ({"threads": 0}, {"threads": "two"}, {"memory_limit": "lots"}, {"memory_limit": -3}, {"verify": "never"}):
+        assert refused("", lambda: weft.Engine(**option)).option == next(iter(option))
+    for option, value in [("format", "z:d"), ("format", {"z": "d"}), ("format", "y:dd"), ("format", "y:xx"), ("results", ["z"]), ("results", ["y", "y"]),
+                          ("calls", 0), ("calls", np.nan), ("tree", "(q"), ("schedule", "nonsense")]:
+        for call in (weft.evaluate, weft.compile, weft.plan):
+            assert refused("", lambda: call(SPMV, M=M, x=X, **{option: value})).option == option
+    two = "a(i) = x(i); b(i) = x(i)"
+    for out in ([X], {"c": X}):
+        assert refused("out", lambda: weft.evaluate(two, x=X, results=["a", "b"], out=out)).option == "out"
+    refused("out", lambda: weft.evaluate(two, x=X, results=["a", "b"], out=3), TypeError)
+    refused("results=3", lambda: weft.evaluate(two, x=X, results=3), TypeError)
+    (tmp_path / "t.tns").write_text("1 2\n")
+    for option, call in [("dtype", lambda: weft.einsum("i", X, dtype=int)), ("dtype", lambda: weft.read(tmp_path / "t.tns", dtype=int)),
+                         ("shape", lambda: weft.tensor(X, shape=(2, 2))), ("shape", lambda: weft.tensor(X, shape=-1)), ("fill", lambda: weft.tensor(X, fill=1)),
+                         ("axes", lambda: weft.tensor(np.eye(2)).transpose(0)), ("axis", lambda: weft.tensor(np.eye(2)).sum((0, 0))),
+                         ("semiring", lambda: weft.einsum("i", X, semiring="min.plus"))]:
+        assert refused("", call, weft.Error).option == option
+    error = pickle.loads(pickle.dumps(refused("", lambda: weft.Engine(threads=0))))
+    assert type(error) is weft.InputError and error.option == "threads" and "from 1" in str(error)
+
+
+def test_operands_that_are_given_twice_or_in_no_mapping():
+    kernel = weft.compile(SPMV, M=M, x=X)
+    both = {"M": M, "x": X}
+    for call in (weft.evaluate, weft.compile, weft.plan):
+        assert refused("x is given twice", lambda: call(SPMV, both, x=2 * X)).operand == "x"
+        for wrong in ([M, X], [("M", M), ("x", X)], 3, "Mx"):
+            refused("one mapping", lambda: call(SPMV, wrong), TypeError)
+    assert refused("x is given twice", lambda: kernel(both, x=2 * X)).operand == "x"
+    for wrong in ([M, X], [("M", M), ("x", X)], 3, "Mx"):
+        refused("one mapping", lambda: kernel(wrong), TypeError)
+
+
+def test_lines_to_write_are_those_of_the_object():
+    refused(r"T0=np\.real\(T0\) and T0=np\.imag\(T0\)", lambda: weft.einsum("i->", [1j, 2]), weft.UnsupportedError)
+    refused(r"x=x\.real and x=x\.imag", lambda: weft.evaluate("s = x(i)", x=np.ones(2, complex)), weft.UnsupportedError)
+    refused(r"x=x\.real\.astype\(float\)", lambda: weft.evaluate("s = x(i)", x=np.ones(2, np.clongdouble)), weft.UnsupportedError)
+    refused(r"write float\(number\)$", lambda: weft.tensor(2**60))
+    refused("weft.Tensor, which does not change", lambda: weft.evaluate(SPMV, M=M, x=X, out=weft.tensor(np.zeros(6))))
+
+
 def test_sparse_results_have_no_out():
     refused("sparse", lambda: weft.evaluate("C(i,j) = 2 * M(i,j)", M=M, format="C:ds", out=np.empty((6, 5))))
     refused("sparse", lambda: weft.evaluate("C(i,j) = 2 * M(i,j)", M=M, format="C:ds", out=M))
@@ -238,6 +291,14 @@ def test_files(tmp_path):
     (tmp_path / "bad.tns").write_text("1 1 2\n1 x 3\n")
     message = str(refused("bad.tns", lambda: weft.read(tmp_path / "bad.tns")))
     assert "2" in message
+    (tmp_path / "empty.tns").write_text("")
+    message = str(refused("shape", lambda: weft.read(tmp_path / "empty.tns")))
+    assert "such as shape=(100, 200)" in message and "tns:100" not in message
+    assert weft.read(tmp_path / "empty.tns", shape=(3, 2)).shape == (3, 2)
+    for format in (3, ["ds"]):
+        refused("a text such as 'ds'", lambda: weft.read(tmp_path / "empty.tns", format=format), TypeError)
+    refused("no-such", lambda: weft.read(tmp_path / "no-such.npz:a"), FileNotFoundError)
+    refused("no-such", lambda: weft.read(f"tns:{tmp_path}/no-such"), FileNotFoundError)
     refused("", lambda: weft.write(tmp_path / "x.xyz", X))
     refused("", lambda: weft.read(3), TypeError)
     refused("", lambda: weft.read(tmp_path / "bad.tns", dtype=int), weft.InputError)

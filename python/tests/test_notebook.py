@@ -195,6 +195,13 @@ def test_line_and_numbers(shell, matrix):
     assert (result.result == 3 * (matrix @ np.arange(20.0))).all()
 
 
+def test_numbers_named_like_an_index(shell):
+    shell.push({"i": 4.0, "j": 5.0})
+    result, _ = run(shell, "%weft y(i) = i * vector(i)")
+    assert (result.result == 4 * np.arange(20.0)).all()
+    assert run(shell, "%weft y(j) = vector(j)")[0].success
+
+
 def test_results_become_variables(shell, matrix):
     result, _ = run(shell, "%%weft -o S,t --format S:ss\nS(i,j) = 2 * Matrix(i,j);\nt = S(i,j)")
     assert result.success and result.result is None
@@ -281,6 +288,8 @@ def test_operands_of_a_text():
     assert notebook.names_of_operands("y(i) = 2 * x(i);\n x(i) = 3 * y(i)\n  * z(i)") == ["x", "z"]
     assert notebook.names_of_operands("x(i) = 2 * x(i)") == ["x"]  # which evaluate refuses, and says why
     assert notebook.names_of_operands("no text") == []
+    assert notebook.names_of_operands("y(i) = i * x(i)") == ["i", "x"]
+    assert notebook.names_of_operands("y(i) = (a) * j * x(i)") == ["a", "j", "x"]
 
 
 # Progress.

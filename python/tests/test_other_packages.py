@@ -129,6 +129,14 @@ def test_pydata_compressed():
         product(sparse.DOK.from_numpy(MATRIX))
 
 
+def test_pydata_without_dimensions_is_a_number():
+    sparse = pytest.importorskip("sparse")
+    for number in (0.0, 3.0, np.float32(3)):
+        stored = sparse.COO(np.array(number))
+        assert weft.tensor(stored).shape == () and weft.tensor(stored)[()] == number
+        assert np.array_equal(weft.einsum(",i", stored, VECTOR), number * VECTOR)
+
+
 def test_pydata_sparse():
     sparse = pytest.importorskip("sparse")
     stored = sparse.COO.from_numpy(MATRIX)

@@ -272,6 +272,33 @@ def test_files_of_numpy_and_scipy(tmp_path, rng):
     assert weft.read(tmp_path / "t.tns", shape=(9, 9, 9)).shape == (9, 9, 9)
 
 
+def test_files_by_array_and_by_format(tmp_path):
+    np.savez(tmp_path / "z.npz", a=np.ones(2), b=np.arange(3.0))
+    with pytest.raises(weft.InputError, match="name one of them, such as .*z.npz:a"):
+        weft.read(tmp_path / "z.npz")
+    assert weft.read(f"{tmp_path}/z.npz:b").to_numpy().tolist() == weft.read(f"npz:{tmp_path}/z.npz:b").to_numpy().tolist() == [0, 1, 2]
+    assert weft.Engine(threads=1).read(tmp_path / "z.npz:a").shape == (2,)
+    with pytest.raises(weft.InputError, match="no member 'c'; the archive holds a, b"):
+        weft.read(f"{tmp_path}/z.npz:c")
+    for kind in ("tns", "npy", "mtx", "npz"):
+        weft.write(f"{kind}:{tmp_path}/{kind}", np.eye(3))
+        assert np.array_equal(weft.read(f"{kind}:{tmp_path}/{kind}").to_numpy(), np.eye(3))
+    (tmp_path / "odd:name.tns").write_text("2 5\n")
+    assert weft.read(tmp_path / "odd:name.tns").to_numpy().tolist() == [0, 5]
+
+
+def test_engines_take_shapes_as_the_module_does():
+    for make in (weft.tensor, weft.Engine(threads=1).tensor):
+        assert make(([1.0], [[0]]), (3,)).shape == make(([1.0], [[0]]), shape=(3,)).shape == (3,)
+
+
+@pytest.mark.parametrize("values", [[1.0, 2, 3, 4, 5, 6], (1.0, 2, 3, 4, 5, 6), np.arange(1.0, 7)])
+def test_values_of_a_format_in_lists(values):
+    wanted = [[1.0, 0.0, 0.0], [2.0, 3.0, 0.0], [4.0, 5.0, 6.0]]
+    assert weft.tensor(values, shape=(3, 3), format="lower").to_numpy().tolist() == wanted
+    assert weft.tensor(wanted, shape=(3, 3), format="ds").to_numpy().tolist() == wanted
+
+
 def test_shapes_that_grow():
     T = weft.tensor(weft.sparse(3, 3, nnz=4, seed=1), shape=(5, 6))
     assert T.shape == (5, 6) and T.nnz == 4

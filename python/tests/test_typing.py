@@ -11,6 +11,8 @@ import pytest
 import weft
 
 USE = '''\
+from collections.abc import Hashable
+
 import numpy as np
 
 import weft
@@ -27,6 +29,8 @@ coordinates.reshape(-1)
 sum_of_two: Tensor = T @ T * 2 + T[0]
 with weft.options(threads=1) as engine:
     engine.evaluate("t = T(i,j)", T=T)
+    engine.tensor(([1.0], [[0]]), (3,)).nnz
+(T == T).any() or (T != 0).all()
 weft.einsum("ij,j", T, [1.0, 2.0], out=np.empty(2))
 weft.einsum("ij", [0, 1], T, [0], format={"out": "d"})
 try:
@@ -39,6 +43,8 @@ weft.Engine(threads="all")  # wrong
 number: int = kernel.plan.tree  # wrong
 weft.evaluate(3, x=1.0)  # wrong
 kernel.run()  # wrong
+same: bool = T == T  # wrong
+key: Hashable = T  # wrong
 T.nnz = 3  # wrong
 '''
 

@@ -23,14 +23,14 @@ def _bytes(size):
     wanted = "a number of bytes is wanted, or a text such as '4G'"
     made = _whole("memory_limit", size, wanted) if match is None else int(float(match[1]) * _UNITS[match[2].upper()])
     if not 0 <= made < 1 << 64:
-        raise InputError(f"memory_limit={size!r}: {wanted}")
+        raise InputError(f"memory_limit={size!r}: {wanted}", option="memory_limit")
     return made
 
 
 def _whole(option, value, wanted):
     """An integer of Python's or numpy's as Python has it."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise InputError(f"{option}={value!r}: {wanted}")
+        raise InputError(f"{option}={value!r}: {wanted}", option=option)
     return value.__index__()
 
 
@@ -56,11 +56,11 @@ class Engine(_weft.Engine):
                 strict_fp=False, checked=False, verify="once"):
         threads = None if threads is None else _whole("threads", threads, "a number from 1 to 4096 is wanted, or None for all CPUs")
         if threads is not None and not 1 <= threads <= 4096:
-            raise InputError(f"threads={threads}: a number from 1 to 4096 is wanted, or None for all CPUs")
+            raise InputError(f"threads={threads}: a number from 1 to 4096 is wanted, or None for all CPUs", option="threads")
         directory = "" if cache_dir is True else None if cache_dir in (None, False) else os.fspath(cache_dir)
         constants = "" if calibration is True else None if calibration in (None, False) else os.fspath(calibration)
         if verify not in ("once", "always"):
-            raise InputError(f"verify={verify!r}: 'once' or 'always' is wanted")
+            raise InputError(f"verify={verify!r}: 'once' or 'always' is wanted", option="verify")
         engine = super().__new__(cls, threads or 0, _bytes(memory_limit), directory, constants, deterministic, strict_fp,
                                  checked, verify == "always")
         engine._kernels = {}
@@ -116,7 +116,7 @@ class Engine(_weft.Engine):
         with _Use(self):
             return evaluations.plan(text, operands, **named)
 
-    def tensor(self, obj, **options):
+    def tensor(self, obj, shape=None, **options):
         """As `weft.tensor`, in this engine.
 
         >>> import weft, numpy as np
@@ -125,7 +125,7 @@ class Engine(_weft.Engine):
         3
         """
         with _Use(self):
-            return tensors.tensor(obj, **options)
+            return tensors.tensor(obj, shape, **options)
 
     def read(self, path, **options):
         """As `weft.read`, in this engine.

@@ -36,7 +36,8 @@ def einsum(subscripts, *operands, out=None, dtype=None, format=None, semiring=No
            [2., 0.]])
     """
     if semiring is not None or where is not None:
-        raise UnsupportedError(f"einsum with {'semiring' if semiring is not None else 'where'}= is not supported yet")
+        option = "semiring" if semiring is not None else "where"
+        raise UnsupportedError(f"einsum with {option}= is not supported yet", option=option)
     if type(subscripts) is not str:
         if isinstance(subscripts, str):
             subscripts = str(subscripts)
@@ -172,7 +173,7 @@ def _format(dtype, format, operands):
         return format
     dtype = np.dtype(dtype)
     if dtype not in (np.float64, np.float32):
-        raise UnsupportedError(f"dtype={dtype}: weft computes in f8 and f4 so far")
+        raise UnsupportedError(f"dtype={dtype}: weft computes in f8 and f4 so far", option="dtype")
     given = [each for each in (getattr(operand, "dtype", None) for operand in operands) if isinstance(each, np.dtype)]  # torch has its own
     if not all(np.can_cast(each, dtype, "same_kind") for each in given):
         raise TypeError(f"dtype={dtype}: operands are of type {', '.join(map(str, given))}")

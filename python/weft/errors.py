@@ -31,6 +31,13 @@ class Error(Exception):
     option = ""
     position = None
 
+    def __init__(self, *message, operand="", option=""):
+        super().__init__(*message)
+        if operand:
+            self.operand = operand
+        if option:
+            self.option = option
+
 
 class InputError(Error, ValueError):
     """A text, an array or an argument is wrong.

@@ -41,7 +41,7 @@ def evaluate(text, operands=None, /, *, out=None, format=None, results=None, tre
     10.0
     """
     if operands is not None:
-        named = {**operands, **named}
+        named = _all_of(operands, named)
     engine = _engines.current()
     format, results = formats.settled(format), _names(results)  # the key of the kernel has them as a text
     prefix = text
@@ -80,7 +80,7 @@ def compile(text, operands=None, /, *, format=None, results=None, tree=None, sch
     array([6., 6.])
     """
     if operands is not None:
-        named = {**operands, **named}
+        named = _all_of(operands, named)
     if threads is not None:
         with _engines.options(threads=threads):
             return compile(text, named, format=format, results=results, tree=tree, schedule=schedule, calls=calls,
@@ -104,7 +104,7 @@ def plan(text, operands=None, /, *, format=None, results=None, tree=None, schedu
     '(T0 * T1)'
     """
     if operands is not None:
-        named = {**operands, **named}
+        named = _all_of(operands, named)
     if not isinstance(text, str):
         raise TypeError(f"an expression is a text, not {type(text).__name__}")
     _, named = _weft.signature(text, named)
@@ -215,11 +215,14 @@ class _Several:
         if hasattr(out, "keys"):
             unknown = [name for name in out if name not in self.names]
             if unknown:
-                raise InputError(f"out= names {unknown[0]}; the results are {', '.join(self.names)}")
+                raise InputError(f"out= names {unknown[0]}; the results are {', '.join(self.names)}", option="out")
             return dict(out)
-        out = list(out)
+        try:
+            out = list(out)
+        except TypeError:
+            raise TypeError(f"out= of {len(self.names)} results is a sequence or a mapping of arrays, not {type(out).__name__}") from None
         if len(out) != len(self.names):
-            raise InputError(f"out= has {len(out)} arrays for {len(self.names)} results: {', '.join(self.names)}")
+            raise InputError(f"out= has {len(out)} arrays for {len(self.names)} results: {', '.join(self.names)}", option="out")
         return dict(zip(self.names, out))
 
 
@@ -235,7 +238,26 @@ def assigned(text):
 
 
 def _names(results):
-    return results if results is None else [results] if isinstance(results, str) else list(results)
+    if results is None or isinstance(results, str):
+        return results and [results]
+    try:
+        return list(results)
+    except TypeError:
+        raise TypeError(f"results={results!r}: a list of names is wanted") from None
+
+
+def _all_of(operands, named):
+    """Operands of a mapping and those by keyword."""
+    if not hasattr(operands, "keys"):
+        raise TypeError(f"operands are one mapping of names, and keywords; not an object of type {type(operands).__name__}")
+    for name in named:
+        if name in operands:
+            raise _given_twice(name)
+    return {**operands, **named}
+
+
+def _given_twice(name):
+    return InputError(f"the operand {name} is given twice, in the mapping and by keyword", operand=name)
 
 
 def _request(text, named, format, results, tree, schedule, calls):
@@ -244,10 +266,10 @@ def _request(text, named, format, results, tree, schedule, calls):
     if results is not None:
         unknown = [name for name in results if name not in names]
         if unknown:
-            raise InputError(f"results={results!r}: nothing is assigned to {unknown[0]}; there are {', '.join(names)}")
+            raise InputError(f"results={results!r}: nothing is assigned to {unknown[0]}; there are {', '.join(names)}", option="results")
         twice = [name for name in results if results.count(name) > 1]
         if twice:
-            raise InputError(f"results={results!r}: {twice[0]} stands there twice")
+            raise InputError(f"results={results!r}: {twice[0]} stands there twice", option="results")
     # Values of what is borrowed may change between any two calls. Names that the text does not have are told of later.
     words = set(re.findall(r"\w+", text)) if "=" in text else named
     changing = [name for name, operand in named.items()
@@ -314,12 +336,8 @@ def wrong_operands(kernel, given):
     there = ", ".join(kernel.operands)
     for name in kernel.operands:
         if name not in given:
-            error = InputError(f"the operand {name} is missing; the expression has {there}")
-            error.operand = name
-            raise error
+            raise InputError(f"the operand {name} is missing; the expression has {there}", operand=name)
     for name in given:
         if name not in kernel.operands:
-            error = InputError(f"the expression has no operand {name}; it has {there or 'none'}")
-            error.operand = name
-            raise error
-    raise InputError(f"an operand is given twice; the expression has {there}")
+            raise InputError(f"the expression has no operand {name}; it has {there or 'none'}", operand=name)
+    raise _given_twice(next(name for name in given if given.count(name) > 1))

@@ -17,6 +17,8 @@ def with_scalar(format, dtype):
     >>> with_scalar("bcsr(2,2)", np.dtype("f4"))
     'bcsr(2,2):f32'
     """
+    if not isinstance(format, str):
+        raise TypeError(f"format={format!r}: a text such as 'ds' is wanted")
     return format if format.endswith((":f32", ":f64")) else f"{format}:{'f32' if dtype == np.float32 else 'f64'}"
 
 
@@ -63,11 +65,11 @@ def by_name(format, results, operands):
                 made[results[0]] = one
             else:
                 raise InputError(f"format={one!r}: {name} is neither an operand nor a result; there are "
-                                 f"{', '.join([*results, *operands])}")
+                                 f"{', '.join([*results, *operands])}", option="format")
     unknown = [name for name in made if name not in results and name not in operands]
     if unknown:
         raise InputError(f"format: {unknown[0]} is neither an operand nor a result; there are "
-                         f"{', '.join([*results, *operands])}")
+                         f"{', '.join([*results, *operands])}", option="format")
     return made
 
 

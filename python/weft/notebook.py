@@ -146,20 +146,20 @@ _ASSIGNED = re.compile(r"(?:^|[;\n])\s*([A-Za-z_]\w*)\s*(?:\([^()]*\)|\[[^\[\]]*
 
 
 def names_of_operands(text):
-    """Names that may be operands: those with indices, and those that are no index; in order, without results of earlier lines.
+    """Names that may be operands: those that stand outside of lists of indices; in order, without results of earlier lines.
 
     >>> names_of_operands("S(i,j) = a * M(i,k) * N[k,j]; t = S(i,j)")
     ['a', 'M', 'N']
+    >>> names_of_operands("y(i) = i * (b + x(i))")
+    ['i', 'b', 'x']
     """
     text = re.sub(r"#[^\n]*", "", text)
-    indexed = set(re.findall(r"([A-Za-z_]\w*)\s*[(\[]", text))
-    indices = set(re.findall(r"[A-Za-z_]\w*", " ".join(re.findall(r"[(\[]([\w\s,]*)[)\]]", text)))) - indexed
     starts = [*_ASSIGNED.finditer(text)]
     ends = [each.start() for each in starts[1:]] + [len(text)]
     results, names = set(), {}
     for start, end in zip(starts, ends):
-        read = re.findall(r"(?<![\w.])[A-Za-z_]\w*", text[start.end():end])
-        names.update((name, None) for name in read if name not in results and (name in indexed or name not in indices))
+        factors = re.sub(r"([A-Za-z_]\w*)\s*[(\[][^()\[\]]*[)\]]", r"\1", text[start.end():end])
+        names.update((name, None) for name in re.findall(r"(?<![\w.])[A-Za-z_]\w*", factors) if name not in results)
         results.add(start[1])
     return list(names)
 

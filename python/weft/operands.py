@@ -6,7 +6,7 @@ import sys
 import numpy as np
 
 from weft import _engines
-from weft.errors import InputError, UnsupportedError
+from weft.errors import Error, InputError, UnsupportedError
 
 _IN_PLACE = ("csr", "csc", "bsr", "dia", "coo")  # formats of scipy whose arrays are read where they lie
 _FLOATS = {np.dtype(np.float64), np.dtype(np.float32)}
@@ -28,6 +28,14 @@ def kind_of(type_):
 
 def adapt(name, operand):
     """The operand as an array of f8 or f4, a canonical layout of scipy's, or a `weft.Tensor`."""
+    try:
+        return _adapted(name, operand)
+    except Error as error:
+        error.operand = error.operand or (name if name.isidentifier() else "")
+        raise
+
+
+def _adapted(name, operand):
     if isinstance(operand, (bool, np.bool_)):
         raise _other_type(name, np.dtype(bool), "float({})")
     if isinstance(operand, (np.integer, np.floating)) and operand.dtype not in _FLOATS:  # as Python's numbers
@@ -49,8 +57,14 @@ def adapt(name, operand):
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(operand, torch.Tensor):
         return _torch(name, operand)
-    converted = _converted(name, operand)
-    return _array(name, converted, "{}.astype(float)" if hasattr(operand, "astype") else "np.asarray({}, float)")
+    return as_array(name, operand)
+
+
+def as_array(name, operand):
+    """An array, or lists and whatever else becomes one, with values of a type that the language has."""
+    if isinstance(operand, np.ndarray):
+        return _array(name, unmasked(name, operand))
+    return _array(name, _converted(name, operand), "{}.astype(float)" if hasattr(operand, "astype") else "np.asarray({}, float)")
 
 
 def unmasked(name, array):
@@ -110,9 +124,10 @@ def _other_type(name, dtype, cast="{}.astype(float)"):
     if native.kind in "biu":
         told = f"{name} is of type {native}, of which weft computes nothing yet"
         return UnsupportedError(f"{told}; write {word}={cast.format(word)}")
-    if native.kind == "c" and native.itemsize <= 16:
-        return UnsupportedError(f"{name} is of type {native}: complex numbers are not supported yet; "
-                                f"{word}={word}.real and {word}={word}.imag are")
+    if native.kind == "c":
+        parts = [f"np.{part}({word})" if cast.startswith("np.") else f"{word}.{part}" for part in ("real", "imag")]
+        real, imag = (cast.format(part) for part in parts) if native.itemsize > 16 else parts
+        return UnsupportedError(f"{name} is of type {native}: complex numbers are not supported yet; {word}={real} and {word}={imag} are")
     way = f"; write {word}={cast.format(word)}" if native.kind in "fO" else ""
     return TypeError(f"{name}: an array of type {dtype} is no tensor of numbers that weft has; f8 and f4 are{way}")
 
@@ -184,6 +199,8 @@ def _pydata(name, operand):
     of_entries = isinstance(coords, np.ndarray) and coords.ndim == 2 and coords.dtype.kind in "iu"
     if not of_entries or data is None or shape is None or isinstance(operand, np.ndarray):
         return None
+    if not tuple(shape):
+        return values_of_entries(name, np.asarray(data[0] if len(data) else fill, data.dtype))
     if fill != 0:
         raise UnsupportedError(f"{name}: a fill value of {fill}; weft has 0 so far")
     return _engines.current().tensor((values_of_entries(name, data), coords), shape=shape)

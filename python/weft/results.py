@@ -4,6 +4,8 @@ import re
 
 import numpy as np
 
+import _weft
+
 from weft.errors import InputError
 
 
@@ -99,16 +101,16 @@ def into(name, out, like, used):
     `used`: the operands, and the other outputs.
     """
     if not isinstance(out, np.ndarray):
-        sparse = hasattr(out, "tocsr") or hasattr(out, "nnz")
-        raise InputError(f"out= for {name} is {'sparse' if sparse else 'no array'}: a dense numpy array is wanted")
+        what = "a weft.Tensor, which does not change" if isinstance(out, _weft.Tensor) else "sparse" if hasattr(out, "tocsr") else "no array"
+        raise _wrong(name, f"out= for {name} is {what}: a dense numpy array is wanted")
     if out.shape != like.shape:
-        raise InputError(f"out= for {name} has the shape {out.shape}, the result has {like.shape}")
+        raise _wrong(name, f"out= for {name} has the shape {out.shape}, the result has {like.shape}")
     if out.dtype.newbyteorder("=") not in (np.float64, np.float32):
-        raise InputError(f"out= for {name} is of type {out.dtype}; the result is of {like.dtype}, f8 and f4 can hold it")
+        raise _wrong(name, f"out= for {name} is of type {out.dtype}; the result is of {like.dtype}, f8 and f4 can hold it")
     if not out.flags.writeable:
-        raise InputError(f"out= for {name} is read-only")
+        raise _wrong(name, f"out= for {name} is read-only")
     if out.size > 1 and _coincides(out):
-        raise InputError(f"places of out= for {name} coincide: its strides are {out.strides}")
+        raise _wrong(name, f"places of out= for {name} coincide: its strides are {out.strides}")
     for other in used:
         for array in _arrays(other):
             try:
@@ -116,8 +118,12 @@ def into(name, out, like, used):
             except Exception:  # numpy's TooHardError has another name in every version
                 continue  # computed into memory of its own, then copied: right in any case
             if shared:
-                raise InputError(f"out= for {name} overlaps an operand or another out")
+                raise _wrong(name, f"out= for {name} overlaps an operand or another out")
     return np.empty(like.shape, like.dtype)
+
+
+def _wrong(name, told):
+    return InputError(told, operand=name, option="out")
 
 
 def finish(name, out, memory):

@@ -25,11 +25,11 @@ def checked_shape(shape):
     try:
         shape = tuple(operator.index(extent) for extent in (shape if hasattr(shape, "__iter__") else (shape,)))
     except TypeError:
-        raise InputError(f"shape={shape!r}: extents are integers") from None
+        raise InputError(f"shape={shape!r}: extents are integers", option="shape") from None
     if any(extent < 0 for extent in shape):
-        raise InputError(f"shape={shape!r}: extents are not negative")
+        raise InputError(f"shape={shape!r}: extents are not negative", option="shape")
     if any(extent >= 1 << 63 for extent in shape):
-        raise InputError(f"shape={shape!r}: extents are below 2**63")
+        raise InputError(f"shape={shape!r}: extents are below 2**63", option="shape")
     return shape
 
 
@@ -67,12 +67,13 @@ def tensor(obj, shape=None, *, format=None, fill=None, copy=False, trusted=False
            [4., 5., 6.]])
     """
     if fill is not None and fill != 0:
-        raise UnsupportedError(f"fill={fill}: entries that are not stored are 0 so far")
+        raise UnsupportedError(f"fill={fill}: entries that are not stored are 0 so far", option="fill")
     engine = _engines.current()
-    packed = _packed(engine, obj, shape, format, copy, trusted)
+    pair = isinstance(obj, tuple) and len(obj) == 2 and not isinstance(obj[0], numbers.Number)
+    packed = None if pair else _packed(engine, obj, shape, format, copy, trusted)
     if packed is not None:
         return packed
-    if isinstance(obj, tuple) and len(obj) == 2 and not isinstance(obj[0], numbers.Number):
+    if pair:
         made = _of_coordinates(engine, obj[0], obj[1], shape)
     else:
         made = obj if isinstance(obj, Tensor) else engine._tensor("the tensor", obj, copy, trusted)
@@ -83,20 +84,23 @@ def tensor(obj, shape=None, *, format=None, fill=None, copy=False, trusted=False
 
 def _with_shape(made, shape):
     if len(shape) != made.ndim:
-        raise InputError(f"a shape of {len(shape)} extents for a tensor of {made.ndim} modes")
+        raise InputError(f"a shape of {len(shape)} extents for a tensor of {made.ndim} modes", option="shape")
     return made if shape == made.shape else made._with_extents(shape)
 
 
 def _packed(engine, values, shape, format, copy, trusted):
     """Values as a format stores them, without other arrays; None where the arguments do not say that."""
-    if not isinstance(format, str) or shape is None or not isinstance(values, np.ndarray) or values.ndim != 1:
+    if not isinstance(format, str) or shape is None or not isinstance(values, (np.ndarray, list, tuple)):
         return None
     shape = checked_shape(shape)
     if len(shape) < 2:
         return None
-    from weft.operands import _array
+    from weft.operands import as_array
 
-    values = np.ascontiguousarray(_array("the values", values))
+    array = as_array("the tensor", values)
+    if array.ndim != 1:
+        return None
+    values = np.ascontiguousarray(array)
     return engine._packed(with_scalar(format, values.dtype), shape, values, copy, trusted)
 
 
@@ -124,7 +128,7 @@ def _of_coordinates(engine, values, coordinates, shape):
         shape = [int(each.max()) + 1 if each.size else 0 for each in coordinates]
     shape = checked_shape(shape)
     if len(shape) != len(coordinates):
-        raise InputError(f"a shape of {len(shape)} extents for coordinates of {len(coordinates)} modes")
+        raise InputError(f"a shape of {len(shape)} extents for coordinates of {len(coordinates)} modes", option="shape")
     values = np.ascontiguousarray(values_of_entries("values", values))
     coordinates = [np.ascontiguousarray(each, dtype=np.int64) for each in coordinates]
     return engine._coo(shape, coordinates, values)
@@ -155,7 +159,7 @@ def _generated(kind, shape, rest, dtype):
     shape = checked_shape(shape[0] if len(shape) == 1 and hasattr(shape[0], "__iter__") else shape)
     letter = "d" if kind == "uniform" else "s"
     if np.dtype(dtype) not in _SCALARS:
-        raise UnsupportedError(f"dtype={np.dtype(dtype)}: weft computes in f8 and f4 so far")
+        raise UnsupportedError(f"dtype={np.dtype(dtype)}: weft computes in f8 and f4 so far", option="dtype")
     scalar = "f32" if np.dtype(dtype) == np.float32 else "f64"
     spec = f"{kind}({'x'.join(map(str, shape))},{rest})"
     return _engines.current()._load(spec, f"{letter * len(shape)}:{scalar}")
@@ -232,7 +236,7 @@ class Tensor(_weft.Tensor):
         axes = axes[0] if len(axes) == 1 and (axes[0] is None or hasattr(axes[0], "__iter__")) else axes
         modes = [_coordinate(axis, self.ndim, None) for axis in axes or range(self.ndim)[::-1]]
         if sorted(modes) != list(range(self.ndim)):
-            raise InputError(f"axes={axes!r}: each of the {self.ndim} axes is wanted once")
+            raise InputError(f"axes={axes!r}: each of the {self.ndim} axes is wanted once", option="axes")
         letters = _LETTERS[:self.ndim]
         return self._einsum(f"{letters}->{''.join(letters[mode] for mode in modes)}", self)
 
@@ -335,8 +339,6 @@ class Tensor(_weft.Tensor):
         >>> T.format, T.convert("ds:1,0").format, T.convert("dd").nnz
         ('ss:0,1', 'ds:1,0', 6)
         """
-        if not isinstance(format, str):
-            raise TypeError(f"format={format!r}: a text such as 'ds' is wanted")
         made = self._convert(with_scalar(format, self.dtype))
         return made._apart() if made._borrowed and (made.format, made.dtype) != (self.format, self.dtype) else made
 
@@ -352,7 +354,7 @@ class Tensor(_weft.Tensor):
         if dtype == self.dtype:
             return self
         if dtype not in _SCALARS:
-            raise UnsupportedError(f"dtype={dtype}: weft computes in f8 and f4 so far")
+            raise UnsupportedError(f"dtype={dtype}: weft computes in f8 and f4 so far", option="dtype")
         return self.convert(f"{self.format}:{'f32' if dtype == np.float32 else 'f64'}")
 
     def copy(self):
@@ -606,14 +608,14 @@ class Tensor(_weft.Tensor):
 
     def _reduce(self, axis, keepdims, dtype, out):
         if keepdims:
-            raise UnsupportedError("keepdims=True: extents of 1 are not made")
+            raise UnsupportedError("keepdims=True: extents of 1 are not made", option="keepdims")
         if dtype is not None or out is not None:
-            raise UnsupportedError("dtype= and out= of reductions: weft.einsum has them")
+            raise UnsupportedError("dtype= and out= of reductions: weft.einsum has them", option="out" if dtype is None else "dtype")
         axes = range(self.ndim) if axis is None else [axis] if hasattr(axis, "__index__") else axis
         given = [_coordinate(each, self.ndim, None) for each in axes]
         axes = set(given)
         if len(axes) < len(given):
-            raise InputError(f"axis={axis!r} names an axis twice")
+            raise InputError(f"axis={axis!r} names an axis twice", option="axis")
         letters = _LETTERS[:self.ndim]
         return letters, "".join(letter for mode, letter in enumerate(letters) if mode not in axes), axes
 
@@ -824,8 +826,9 @@ def _einsum_of_numpy(*arguments, optimize=None, order="K", casting="safe", **opt
     from weft import einsums
 
     if order != "K" or casting != "safe":
-        option = f"casting={casting!r}" if order == "K" else f"order={order!r}"
-        raise UnsupportedError(f"numpy.einsum over tensors of weft with {option}: weft.einsum has dtype= and format= for its result")
+        option, value = ("casting", casting) if order == "K" else ("order", order)
+        raise UnsupportedError(f"numpy.einsum over tensors of weft with {option}={value!r}: weft.einsum has dtype= and format= for its result",
+                               option=option)
     return einsums.einsum(*arguments, **options)
 
 
