@@ -130,7 +130,8 @@ BoundOperand::Bound BoundOperand::bind(const weft_engine* engine, const Operand&
       return Bound::anew;
     }
     case Kind::number: {
-      const DenseView view = number_at(*number_, operand);
+      DenseView view;
+      if (!write_number(name_.c_str(), operand, *number_, view)) return Bound::failed;
       if (kind_ == Kind::number && dense_.scalar == view.scalar) return Bound::same;
       const Bound bound = bind_dense(engine, view, nullptr);
       if (bound != Bound::failed) kind_ = Kind::number;

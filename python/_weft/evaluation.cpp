@@ -62,7 +62,7 @@ bool set_operand(PyObject* engine, weft_session* session, const char* name, cons
     tensor = made.get();
   } else {
     DenseView view = operand.dense;
-    if (operand.kind == Kind::number) view = number_at(held.emplace_back().number, operand);
+    if (operand.kind == Kind::number && !write_number(name, operand, held.emplace_back().number, view)) return false;
     const std::int32_t kind = weft_tensor_dense(maker, view.scalar, static_cast<std::uint32_t>(view.order),
                                                 view.extents.data(), view.row_major() ? nullptr : view.strides.data(),
                                                 view.values, WEFT_BORROW | WEFT_TRUSTED, Out(made), failure);

@@ -1,6 +1,7 @@
 #include "python/_weft/operand.h"
 
 #include <bit>
+#include <cmath>
 #include <cstring>
 #include <unordered_map>
 
@@ -179,13 +180,17 @@ void settle_numbers(std::vector<Operand>& operands) {
   for (Operand& operand : operands) operand.single = operand.kind == Kind::number && others && single;
 }
 
-DenseView number_at(double& place, const Operand& operand) {
-  DenseView view;
+bool write_number(const char* name, const Operand& operand, double& place, DenseView& view) {
+  const auto single = static_cast<float>(operand.number);
+  if (operand.single && std::isinf(single) && !std::isinf(operand.number)) {
+    raise_input(name, "%s=%R is beyond f4, the type of the other operands; write np.float64(%s)", name, operand.object.get(), name);
+    return false;
+  }
+  std::memcpy(&place, operand.single ? static_cast<const void*>(&single) : &operand.number, operand.single ? sizeof single : sizeof place);
+  view = {};
   view.values = &place;
   view.scalar = operand.single ? WEFT_F32 : WEFT_F64;
-  const auto single = static_cast<float>(operand.number);
-  std::memcpy(&place, operand.single ? static_cast<const void*>(&single) : &operand.number, operand.single ? sizeof single : sizeof place);
-  return view;
+  return true;
 }
 
 void append_signature(std::string& key, const Operand& operand) {

@@ -136,6 +136,17 @@ def test_numbers_have_the_type_of_the_other_operands(number):
     assert weft.einsum("i,->i", np.ones(3, "f4"), np.float32(number)).dtype == np.float32
 
 
+def test_numbers_beyond_the_type_of_the_other_operands():
+    x, kernel = np.ones(3, "f4"), weft.compile("y(i) = a * x(i)", a=2, x=np.ones(3, "f4"))
+    for call in (lambda a: weft.evaluate("y(i) = a * x(i)", a=a, x=x), lambda a: kernel(a=a, x=x), lambda a: weft.plan("y(i) = a * x(i)", a=a, x=x)):
+        with pytest.raises(weft.InputError, match=r"a=1e\+300 is beyond f4, .*; write np.float64\(a\)") as caught:
+            call(1e300)
+        assert caught.value.operand == "a"
+        call(np.inf), call(-3e38)
+    assert kernel(a=3, x=x).tolist() == [3, 3, 3]
+    assert weft.evaluate("y(i) = a * x(i)", a=np.float64(1e300), x=x).tolist() == [1e300] * 3
+
+
 def test_results_and_formats_of_iterators_are_read_by_every_call(matrix):
     text = "S(i,j) = 2 * M(i,j); r(i) = S(i,j)"
     for names in (["S"], ["r"], ["r", "S"], ["S"]):

@@ -152,6 +152,7 @@ def checked(drawn, kernels):
         return arranged(each, kind, drawn["index"], rng) if shape == each.shape else stretched(each, shape, kind, rng)
 
     operands = [made_of(*each) for each in zip(dense, drawn["terms"], drawn["kinds"])]
+    types = {kind for kind, operand in zip(drawn["types"], operands) if type(operand) is not float}  # numbers have that of the others
     expression = ",".join(drawn["terms"]) + "->" + drawn["result"]
     expected = np.einsum(expression, *(each.astype(float) for each in dense))
     order = len(drawn["result"])
@@ -179,7 +180,7 @@ def checked(drawn, kernels):
         else:
             assert np.array_equal(made.toarray() if sp.issparse(made) else np.asarray(made), expected)
         if out is None:
-            assert made.dtype == (np.float32 if set(drawn["types"]) == {"f4"} else np.float64)
+            assert made.dtype == (np.float32 if types == {"f4"} else np.float64)
 
 
 SETTINGS = settings(max_examples=int(os.environ.get("WEFT_EXAMPLES", 150)), deadline=None, database=None, print_blob=True,

@@ -43,9 +43,9 @@ def evaluate(text, operands=None, /, *, out=None, format=None, results=None, tre
     if operands is not None:
         named = _all_of(operands, named)
     engine = _engines.current()
-    format, results = formats.settled(format), _names(results)  # the key of the kernel has them as a text
     prefix = text
     if format is not None or results is not None or tree is not None or schedule is not None or calls != 1:
+        format, results = formats.settled(format), _names(results)  # texts of iterators do not tell what they give
         prefix = f"{text}\x1f{format!r}\x1f{results!r}\x1f{tree!r}\x1f{schedule!r}\x1f{calls!r}"
     elif type(text) is not str:
         raise TypeError(f"an expression is a text, not {type(text).__name__}")
