@@ -40,8 +40,8 @@ bool read_operand(const char* name, PyObject* object, Operand& operand);
 /// Numbers have no type of their own: they are f4 where all other operands are, and there are others.
 void settle_numbers(std::vector<Operand>& operands);
 
-/// Writes a number to a place of 8 bytes, as what it is beside the other operands, with a view of it. False with an error set
-/// where it would become infinite.
+/// Writes a number to a place of 8 bytes, as what it is beside the other operands, with a view of it. False with an
+/// error set where it would become infinite.
 bool write_number(const char* name, const Operand& operand, double& place, DenseView& view);
 
 /// Appends what plans depend on: kind, type, shape, format, and the number of entries to a power of two.
