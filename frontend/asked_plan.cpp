@@ -29,7 +29,7 @@ void spread_scalars(Network& network, const PlanOptions& options) {
   }
 }
 
-/// One option after another, each into what is asked.
+/// One option after another, checked and taken.
 class Asking {
  public:
   Asking(Network& network, const EvaluateOptions& options, const NamedFacts& operands)
@@ -106,7 +106,8 @@ class Asking {
       if (!is_result(name))
         return option_error("patterns",
                             fmt::format("{} like {}: {} is no result; an operand has a format of its own", name, pattern, name), name);
-      if (!is_operand(pattern)) return option_error("patterns", fmt::format("{} like {}: {} is no operand", name, pattern, pattern), pattern);
+      if (!is_operand(pattern))
+        return option_error("patterns", fmt::format("{} like {}: {} is no operand", name, pattern, pattern), pattern);
       plan().result_patterns[name] = pattern;
       plan().results.insert(name);
     }

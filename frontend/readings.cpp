@@ -14,7 +14,7 @@ namespace weft {
 namespace {
 
 constexpr double worth_reading_so = 0.95;  // of the predicted time
-constexpr double without_order = 1.3;      // times what is read in order: 400,000 random entries times a vector of 15,444
+constexpr double without_order = 1.3;      // of coordinates in order: 400,000 random entries times a vector of 15,444
 
 bool has_no_room(const Expected<PlannedReading>& planned) { return !planned && planned.error().kind == ErrorKind::resource; }
 

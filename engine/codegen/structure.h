@@ -56,8 +56,8 @@ bool adds_up_values(const loop::Program& program, const loop::For& each);
 bool is_written_out(const loop::Program& program, const loop::For& each);
 /// Of these, one over rows that have one entry each, whose products are added to a dense row side by side.
 bool is_lane_loop(const loop::Program& program, const loop::For& each);
-/// Whether an access in such a loop finds values of neighbouring rows side by side: all above the rows' level is bound outside, and behind it
-/// every position has one entry. Not B(j,i) beside A(i,j), which is at another j in every row.
+/// Whether an access in such a loop finds values of neighbouring rows side by side: all above the rows' level is bound outside, and behind
+/// it every position has one entry. Not B(j,i) beside A(i,j), which is at another j in every row.
 bool stands_side_by_side(const loop::Program& program, loop::AccessId access, const loop::For& lane_loop);
 
 /// The workspace needs no memory: it is a scalar, one row of small known extent touched by vector loops only, several such rows, one for

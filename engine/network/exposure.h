@@ -24,8 +24,10 @@
 //   y(i) = A(i,j) * x(j), A as (i,j) -> (i:d, j:s unordered)
 //
 // Coordinates that fall, or come in no order, are read as they stand where no order is asked of them: beside one dense factor, into a
-// result that is dense or has none of their modes. Layouts with other levels (bounds that vary), and such that other tensors contradict, are read through a plain copy;
-// results in them are converted from a plain one.
+// result that is dense or has none of their modes.
+//
+// Layouts with other levels (bounds that vary), and such that other tensors contradict, are read through a plain copy; results in them
+// are converted from a plain one.
 //
 //   y(i) = A(i,j) * B(i,j) * x(j), B as (i,j) -> (i/4:d, j/4:s, i%4:d, j%4:d), A as (i:d, j:s)
 //   y(i) = A(i,j) * B(i/4,j/4,i%4,j%4) * x(j)

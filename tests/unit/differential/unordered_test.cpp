@@ -69,7 +69,8 @@ Tensor scattered(const std::vector<std::uint64_t>& extents, const Format& format
   for (std::size_t n = order.size(); n > 1; --n) std::swap(order[n - 1], order[dice.below(n)]);
   Coordinates list{.extents = extents, .crd = {}, .values = *Buffer::allocate(order.size() * 8, Memory(), "values"), .scalar = Scalar::f64,
                    .count = order.size()};
-  for (std::size_t mode = 0; mode < extents.size(); ++mode) list.crd.push_back(*Buffer::allocate(order.size() * 4, Memory(), "coordinates"));
+  for (std::size_t mode = 0; mode < extents.size(); ++mode)
+    list.crd.push_back(*Buffer::allocate(order.size() * 4, Memory(), "coordinates"));
   for (std::size_t n = 0; n < order.size(); ++n) {
     std::uint64_t rest = order[n];
     for (std::size_t mode = extents.size(); mode-- > 0;) {
@@ -135,15 +136,16 @@ TEST_CASE("layouts: coordinates in no order, read as they stand, on any engine, 
     options.calls = dice.percent(50) ? 1 : 1000;
     if (dice.percent(30)) options.changing = {"A"};
     if (dice.percent(20)) options.changing_patterns = {"A"};
-    const std::string result_indices = form.expression.substr(form.expression.rfind("R("), form.expression.rfind(") =") - form.expression.rfind("R("));
-    const auto order = static_cast<std::size_t>(std::ranges::count_if(result_indices, [](char c) { return c >= 'a' && c <= 'z'; }));
+    const std::size_t result = form.expression.rfind("R(");
+    const std::string indices = form.expression.substr(result, form.expression.rfind(") =") - result);
+    const auto order = static_cast<std::size_t>(std::ranges::count_if(indices, [](char c) { return c >= 'a' && c <= 'z'; }));
     if (dice.percent(40)) options.formats["R"] = dense_format(order);
     else if (dice.percent(30)) options.formats["R"] = sparse_format(order);
-    const auto draw = [&](const Format& format) { return scattered(shape, format, dice.below(100) < 10 ? dice.below(3) : dice.below(150), dice); };
+    const auto draw = [&](const Format& format) { return scattered(shape, format, dice.below(dice.percent(10) ? 3 : 150), dice); };
     const Format format = *parse_format(layout);
     const Tensor first = draw(format);
     REQUIRE(verify(first, Resources(), "A"));
-    // The same entries in plain levels are what is computed with instead.
+    // Of the same entries in plain levels.
     const auto expected = [&](const Tensor& A) {
       Tensors plain = operands;
       plain["A"] = *convert(A, sparse_format(form.order), Resources(), "A");
