@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "runtime/build.h"
 #include "runtime/computed_places.h"
@@ -131,7 +132,7 @@ class LayoutBuild {
               });
     for (const std::uint64_t entry : offender)
       if (entry != saturated) return without_place(entry);
-    levels_.values = std::move(modes_.values);
+    levels_.values = std::exchange(modes_.values, {});
     if (kept.empty()) return {};
     auto placed = selected(std::move(levels_), *keep, resources_, name_);
     if (!placed) return std::unexpected(placed.error());

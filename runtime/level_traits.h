@@ -95,7 +95,8 @@ constexpr bool has(LevelKind kind) {
     for (const LevelTraits& each : level_kinds) kinds |= std::uint32_t{each.*property} << static_cast<unsigned>(each.kind);
     return kinds;
   }();
-  return ((set >> static_cast<unsigned>(kind)) & 1) != 0;
+  // Numbers that are no kind have no property.
+  return ((set >> std::min(static_cast<unsigned>(kind), 31U)) & 1) != 0;
 }
 
 constexpr bool is_sparse(LevelKind kind) { return has<&LevelTraits::sparse>(kind); }
