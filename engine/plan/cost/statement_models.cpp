@@ -259,7 +259,11 @@ void StatementModels::describe_dense_loops(Statement& statement) const {
   for (const auto& factor : statement.factors) statement.single |= factor->one_entry();
   for (const auto& factor : statement.factors) statement.single &= ~(factor->indices() & ~factor->dense_below() & ~factor->one_entry());
   for (const IndexId index : members(statement.single != 0 ? statement.indices : 0)) {
-    const auto straight = [&](const auto& factor) { return !contains(factor->indices() & ~factor->straight_below(), index); };
+    // B(j,i) beside A(i,j) is at another j in every row: its elements are found one by one.
+    const auto is_apart = [&](const auto& factor) { return (factor->indices() & statement.single & ~factor->one_entry()) != 0; };
+    const auto straight = [&](const auto& factor) {
+      return !contains(factor->indices(), index) || (contains(factor->straight_below(), index) && !is_apart(factor));
+    };
     const bool few = extent(index) <= double{written_iterations};
     if (few && std::ranges::all_of(statement.factors, straight)) statement.lanes |= one_index(index);
     const bool written = contains(statement.target->indices(), index) && contains(statement.target->contiguous(), index);
