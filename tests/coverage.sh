@@ -13,7 +13,7 @@ step "$directory: clang with counters"
   -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-O1 -fprofile-instr-generate -fcoverage-mapping" -DWEFT_TESTS=ON -DWEFT_BENCH=OFF \
   -DWEFT_UNIT_FLAGS=-O0
 tests=("$@")
-[ ${#tests[@]} -gt 0 ] || tests=(runtime text network plan loop lower codegen cache engine frontend repl durability differential fuzz)
+[ ${#tests[@]} -gt 0 ] || tests=(runtime text network prove plan loop lower codegen cache engine frontend repl durability differential fuzz)
 build $directory "${tests[@]/#/test_}"
 rm -f $directory/*.profraw
 objects=()

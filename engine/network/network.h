@@ -1,6 +1,7 @@
 // Network: a list of assignments, each a result and terms, each a coefficient times a product of factors.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -35,6 +36,8 @@ struct TensorDeclaration {
   bool operator==(const TensorDeclaration&) const = default;
 
   bool is_sum(std::size_t mode) const { return mode < sums.size() && !sums[mode].is_whole(); }
+  /// Whether it leaves out what lies beyond the range of a sum: B(i,j-i+6) has no place left of a band.
+  bool has_sums() const { return std::ranges::any_of(sums, [](const ModeSum& sum) { return !sum.is_whole(); }); }
   bool is_located(std::size_t mode) const { return is_sum(mode) || (mode < parts.size() && !parts[mode].is_whole()); }
 };
 

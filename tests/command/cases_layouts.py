@@ -368,6 +368,24 @@ def case_diagonals_beside_a_sparse_vector_are_no_neighbours(weft):
             require(abs(given - laid_out) < 1e-9, f"{expression} over {layout}: {laid_out} instead of {given}")
 
 
+def case_a_band_that_is_located_leaves_out_what_is_beyond_it(weft):
+    """Its levels are dense, and still there is no entry of the result beyond."""
+    for expression, result, operands, stored in (
+            ("C(i,j) = A(i,j) * B(i,j)", "C:ss", ("A=sparse(100x100,nnz=200)",), 90),
+            ("Y(i) = A(i,j) * B(i,j)", "Y:s", ("A=sparse(100x100,nnz=60)",), 20),
+            ("Y(i,r) = A(i,j) * B(i,j) * D(j,r)", "Y:sd", ("A=sparse(100x100,nnz=60)", "D=uniform(100x4)"), 80)):
+        for more in ([], ["--calls", "1000000"]):
+            report = json.loads(weft(expression, *operands, "B=sparse(100x100,nnz=1,seed=1)", "--format", "B:band(0,99)", "--format", result,
+                                     "--json", *more).out)
+            require_equal(report["results"][result[0]]["nnz"], stored, f"entries of {expression}")
+    weft.write("A.tns", "100 1 1\n1 100 2\n")
+    weft.write("B.tns", "1 2 1\n")
+    weft.write("x.tns", "".join(f"{j} {'inf' if j == 1 else 1}\n" for j in range(1, 101)))
+    report = json.loads(weft("C(i,j) = A(i,j) * B(i,j); y(i) = C(i,j) * x(j)", "A=A.tns:100x100", "B=B.tns:100x100", "x=x.tns:100",
+                             "--format", "B:band(0,99)", "--format", "C:ss", "--format", "y:d", "--json").out)
+    require_equal((report["results"]["C"]["nnz"], report["results"]["y"]["sum"]), (1, 0.0), "an absent entry annihilates")
+
+
 def case_rows_side_by_side_read_a_matrix_at_another_column_each(weft):
     operands = ("A=sparse(8x10,nnz=16)", "B=uniform(10x8)", "x=ones(8)")
     for expression in ("s = B(j,i) * A(i,j) * x(i)", "y(i) = B(j,i) * A(i,j)"):

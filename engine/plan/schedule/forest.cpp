@@ -277,7 +277,7 @@ namespace {
 bool is_everywhere(const Network& network, const Assignment& assignment, const std::vector<OperandFacts>& known) {
   return std::ranges::all_of(assignment.terms.front().factors, [&](const TensorAccess& factor) {
     const OperandFacts& facts = facts_of(known, factor.tensor);
-    return facts.format.all_dense() && facts.certain &&
+    return facts.format.all_dense() && facts.certain && !network.tensors[factor.tensor].has_sums() &&
            std::ranges::none_of(factor.indices, [&](IndexId index) { return network.indices[index].extent == 0; });
   });
 }

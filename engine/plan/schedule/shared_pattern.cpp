@@ -45,12 +45,12 @@ const TensorAccess* whole_factor(const Network& network, TensorId operand) {
   return nullptr;
 }
 
-// Whether all factors but this one are dense and certain, and no sum over their indices is empty.
+// Whether all factors but this one are dense and certain, with a place for every coordinate, and no sum over their indices is empty.
 bool is_alone_sparse(const Network& network, const TensorAccess& sparse, const std::vector<OperandFacts>& operands) {
   for (const TensorAccess& factor : network.assignments.front().terms.front().factors) {
     if (factor == sparse) continue;
     const OperandFacts& facts = facts_of(operands, factor.tensor);
-    if (has_sparse_level(facts.format) || !facts.certain) return false;
+    if (has_sparse_level(facts.format) || !facts.certain || network.tensors[factor.tensor].has_sums()) return false;
     for (const IndexId index : factor.indices) {
       if (network.indices[index].extent == 0) return false;
     }

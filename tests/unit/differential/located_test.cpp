@@ -16,6 +16,7 @@
 #include "oracle/built_network.h"
 #include "oracle/random_layout.h"
 #include "oracle/sample_schedules.h"
+#include "oracle/sparse_result.h"
 #include "oracle/stretched.h"
 #include "runs.h"
 #include "weft/engine.h"
@@ -159,6 +160,19 @@ std::optional<BuiltNetwork> located(const Exposure& exposure, const std::map<std
   return built;
 }
 
+/// The same network over every place that operands in layouts have, zeros included.
+RandomNetwork with_all_places(RandomNetwork random, const std::map<std::string, Tensor>& tensors, const Resources& resources) {
+  for (RandomOperand& operand : random.operands) {
+    const Tensor& tensor = tensors.at(operand.name);
+    if (!tensor.format().layout) continue;
+    operand.format = sparse_format(operand.extents.size());
+    const Tensor places = *build(*entries_with_layout(tensor, Zeros::kept, resources), operand.format, resources, "B");
+    const CoordinateMap entries = *entries_of(places, resources);
+    operand.entries.assign(entries.begin(), entries.end());
+  }
+  return random;
+}
+
 }  // namespace
 
 TEST_CASE("operands located through their layouts change no result") {
@@ -173,6 +187,7 @@ TEST_CASE("operands located through their layouts change no result") {
   std::size_t chosen = 0;
   std::size_t followed = 0;
   std::size_t summed = 0;
+  std::size_t structures = 0;
   for (std::uint64_t seed = all.first; seed < all.first + all.count; ++seed) {
     Dice dice(seed);
     std::map<std::string, std::string> layouts;
@@ -230,6 +245,19 @@ TEST_CASE("operands located through their layouts change no result") {
         for (std::size_t nest = 0; lowered && nest < lowered->size(); ++nest)
           followed += print((*lowered)[nest].program).find("(gallop)") != std::string::npos;
       }
+      // Beyond a band, whose levels are dense, there is no entry either.
+      options = within_memory(over->network);
+      options.result_formats["R"] = sparse_format(random.result.size());
+      const auto sparse = random.result.empty() ? std::unexpected(Error{}) : usual.plan(over->network, over->facts, options);
+      if (sparse && !is_left_out(sparse, *over) && !has_long_extents(made->network)) {
+        ++structures;
+        const CoordinateMap places = structural_product(with_all_places(random, tensors, resources));
+        const Judge has_structure = [&](const Tensor& tensor, const Resources& with) {
+          const auto entries = entries_of(tensor, with);
+          return entries ? structural_differences(*entries, places) : entries.error().message;
+        };
+        CHECK(defect_of_runs(usual, cut_for_threads(*sparse, *over, options), {{1, false}, {3, false}}, *over, has_structure) == "");
+      }
     }
 
     const auto kernel = engine->compile(random.expression, tensors, {});
@@ -249,6 +277,7 @@ TEST_CASE("operands located through their layouts change no result") {
                  << " programs with cursors");
   if (all.count >= 60) CHECK(forced > all.count / 3);
   if (all.count >= 60) CHECK(summed > all.count / 20);
+  if (all.count >= 60) CHECK(structures > all.count / 10);
   if (all.count >= 60) CHECK(chosen > all.count / 20);
 }
 
