@@ -125,8 +125,11 @@ Expected<ChosenReading> results_computed(ChosenReading levels, const PlanReading
   constexpr double worth_planning_ns = 20'000;  // planning again takes longer than less
   const PlannedReading& there = levels.reading;
   std::set<TensorId> results;
-  for (TensorId tensor = 0; there.exposure && tensor < there.exposure->tensors.size(); ++tensor)
-    if (there.exposure->given.tensors[tensor].is_result && !there.exposure->tensors[tensor].parts.empty()) results.insert(tensor);
+  for (TensorId tensor = 0; there.exposure && tensor < there.exposure->tensors.size(); ++tensor) {
+    const ExposedTensor& computed = there.exposure->tensors[tensor];
+    const bool in_layout = computed.handed_over && computed.handed_over->layout;
+    if (there.exposure->given.tensors[tensor].is_result && in_layout && !computed.parts.empty()) results.insert(tensor);
+  }
   const double ns = there.ns();
   if (results.empty() || ns < worth_planning_ns) return levels;
   auto plain = plan({.exposing = Exposing::copies});
