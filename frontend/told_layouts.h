@@ -40,7 +40,7 @@ class ToldLayouts {
     std::string kept;                ///< why it stays as it is given
     std::string from;                ///< the format it is given in, where it is laid out
     std::vector<std::string> steps;  ///< "to ds:0,1, as its layout is pinned"
-    std::string then;                ///< what is done to it afterwards
+    std::string then;                ///< done to it afterwards
     double ns = 0;                   ///< of all steps, once
   };
 

@@ -14,7 +14,7 @@
 namespace weft {
 namespace {
 
-/// From here on a block has pages of its own: what is freed goes back at once, and growing moves no bytes. Under a limit small blocks have
+/// From here on a block has pages of its own: freed ones go back at once, and growing moves no bytes. Under a limit small blocks have
 /// them too: a result of 28 MB in 600 chunks was there twice while these were put together, and charged once.
 std::uint64_t paged_from(const Memory& memory) { return memory.limit() == Memory::unlimited ? 64 * 1024 : 32 * 1024; }
 /// Below this a block doubles, above it grows by half.

@@ -19,8 +19,8 @@ namespace {
 const std::vector<std::vector<std::string>> usual_layouts = {
     {},
     {"(i) -> (i/2:d, i%2:d)", "(i) -> (i/3:s, i%3:d)", "(i) -> (i/4:s, i%4/2:s, i%2:d)"},
-    {"bcsr(2,2)", "bcsr(3,1)", "bcsr(2,3)", "bcsr(4,4)", "csb(2)", "hicoo(2)", "sell(2)", "sell(3)", "sell(8)", "sell(16)", "ell", "dia", "vbl",
-     "bcsr(8,8)", "bcsr(1,8)", "bcsr(8,1)", "bcsr(5,6)", "dia(8)",
+    {"bcsr(2,2)", "bcsr(3,1)", "bcsr(2,3)", "bcsr(4,4)", "csb(2)", "hicoo(2)", "sell(2)", "sell(3)", "sell(8)", "sell(16)", "ell",
+     "dia", "vbl", "bcsr(8,8)", "bcsr(1,8)", "bcsr(8,1)", "bcsr(5,6)", "dia(8)",
      "bcsr(2,2,unaligned)", "dia(2)", "dia(4)", "band(1,2)", "skyline", "(i,j) -> (j-i:s unordered, j:d)",
      "(i,j) -> (i-j:s, j:d)", "(i,j) -> (i/2:d, j+i:s, i%2:d)",
      "(i,j) -> (i:d, j-2*i:s)", "(i,j) -> (j/2:s, i:d, j%2:d)", "(i,j) -> (i/4:d, j/2:s, i%4/2:s, i%2:d, j%2:d)"},
