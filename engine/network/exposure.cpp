@@ -700,8 +700,10 @@ class Exposer {
     exposed.asked = declared.is_result && stored.format && !has_layout;
     if (declared.is_result && has_layout) exposed.handed_over = *stored.format;
     if (declared.is_result && !has_layout && !exposed.parts.empty() && stored.format) exposed.handed_over = *stored.format;
-    if (!modes.empty() && stored_[*stored.like].format && stored_[*stored.like].format->layout)
+    if (!modes.empty() && stored_[*stored.like].format && stored_[*stored.like].format->layout) {
       exposed.handed_over = with_modes(*stored_[*stored.like].format, modes);
+      exposed.handed_over->scalar = declared.scalar;  // other factors may be wider
+    }
   }
 
   /// By mode of an operand the mode of the result that has its index; none where no factor has just the indices of the result.

@@ -1,6 +1,7 @@
 """Layouts: explained by weft layout, taken by info and convert, read by kernels, refused with a caret or with coordinates."""
 
 import json
+import pathlib
 
 from harness import require, require_equal, require_in
 from tensors import read_tns
@@ -366,6 +367,13 @@ def case_diagonals_beside_a_sparse_vector_are_no_neighbours(weft):
         for expression in ("y(j) = A(i,j) * x(i)", "y(i) = A(i,j) * x(j)"):
             given, laid_out = sums_of(weft, expression, ("A=sparse(1000x1000,nnz=20000)", "x=sparse(1000,nnz=20)"), layout)
             require(abs(given - laid_out) < 1e-9, f"{expression} over {layout}: {laid_out} instead of {given}")
+
+
+def case_a_result_like_a_narrower_operand_keeps_its_type(weft):
+    expression, operands = "R(i,j) = A(i,j) * X(j,i)", ("A=sparse(6x4,nnz=15,seed=2)", "X=uniform(4x6)")
+    for layout in ("ss", "(i,j) -> (i/2:s, j/2:s, i%2:d, j%2:d)"):
+        weft(expression, *operands, "--format", f"A:{layout}:f32", "--format", "R:like(A)", "--checked", "--out", "R=R.npy")
+        require_in("<f8", pathlib.Path(weft.path("R.npy")).read_bytes()[:128].decode("latin-1"), f"the type over {layout}")
 
 
 def case_a_band_that_is_located_leaves_out_what_is_beyond_it(weft):
