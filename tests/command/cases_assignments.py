@@ -1,6 +1,5 @@
 """Several assignments in one expression: what they mean, which results are kept, trees and schedules of them."""
 
-import json
 import re
 
 from evaluation import dense_operand, require_result, sparse_operand
@@ -332,14 +331,3 @@ def case_a_runner_up_that_inlines_other_assignments_is_told(weft):
     page = weft("plan", expression, *operands, "--format", "U:uqq", "--format", "O:sb", "--threads", "1").out
     require_in("runner-up ((U * O) * (d * V) * V) with loops k,j_2,l_2,i_2 | l,j,m | l,j | l,j,i", page, "the runner-up")
     weft("plan", expression, *operands, "--format", "U:uqq", "--format", "O:sb", "--threads", "1", "--json")
-
-
-def case_a_schedule_that_is_given_back_costs_the_same(weft):
-    """Joins of other plans are counted too, parts of those of the chosen one among them."""
-    expression = "R(k) = A(k,j) * B(j); S(k,i) = R(k) * C(k,i) * D(k,i)"
-    operands = ("A=sparse(2x2,nnz=2,seed=8)", "B=sparse(2,nnz=1,seed=8)", "C=sparse(2x2,nnz=3,seed=5)", "D=sparse(2x2,nnz=1,seed=2)")
-    weft("plan", expression, *operands, "--format", "S:ss", "--emit", "schedule=given", "--quiet")
-    planned, given = (json.loads(weft("plan", expression, *operands, "--format", "S:ss", "--json", *more).out)["plan"]
-                      for more in ([], ["--schedule", "given"]))
-    require_equal(given["producer"], "user", "the producer")
-    require_equal((given["cost_ns"], given["peak_bytes"]), (planned["cost_ns"], planned["peak_bytes"]), "cost and memory")

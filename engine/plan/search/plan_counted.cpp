@@ -1,7 +1,6 @@
 #include "engine/plan/search/plan_counted.h"
 
 #include <algorithm>
-#include <map>
 
 #include "engine/plan/cost/memory_demand.h"
 #include "engine/plan/estimate/quantise.h"
@@ -92,17 +91,6 @@ Plan cheapest_seen(Plan last, std::vector<Plan> seen, const Problem& problem) {
   return earlier;
 }
 
-// By what its own price depends on alone: joins of other plans, which are parts of its own, would be told of otherwise where it is given.
-Plan priced_alone(Plan plan, const Network& network, const std::vector<OperandFacts>& operands, PlanOptions& options) {
-  if (options.joins.empty()) return plan;
-  std::map<JoinSet, double> all;
-  all.swap(options.joins);
-  for (const JoinSet join : uncounted_joins(plan.schedule, Problem{network, operands, options}))
-    if (const auto counted = all.find(join); counted != all.end()) options.joins.insert(*counted);
-  if (options.joins.size() < all.size()) plan.cost = cost(plan.schedule, Problem{network, operands, options});
-  return plan;
-}
-
 }  // namespace
 
 Expected<Plan> plan_counted(const Network& network, const std::vector<OperandFacts>& operands, PlanOptions& options,
@@ -122,18 +110,14 @@ Expected<Plan> plan_counted(const Network& network, const std::vector<OperandFac
       return std::unexpected(counted.error());
     }
     if (options.joins.size() == known) {
-      if (settled) {
-        Plan plan = cheapest_seen(std::move(*planned), std::move(seen), Problem{network, operands, options});
-        return priced_alone(std::move(plan), network, operands, options);
-      }
+      if (settled) return cheapest_seen(std::move(*planned), std::move(seen), Problem{network, operands, options});
       settled = true;
       continue;
     }
     seen.push_back(std::move(*planned));
     if (round >= most_rounds) {
-      Plan plan = cheapest_of(std::move(seen), Problem{network, operands, options},
-                              "a plan that looks cheaper depends on joins that were not counted");
-      return priced_alone(std::move(plan), network, operands, options);
+      return cheapest_of(std::move(seen), Problem{network, operands, options},
+                         "a plan that looks cheaper depends on joins that were not counted");
     }
     if (!seen.back().runner_up) continue;
     if (auto counted = count_joins_of(*seen.back().runner_up, network, operands, options, counter); !counted) {

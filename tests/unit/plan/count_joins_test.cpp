@@ -281,8 +281,7 @@ TEST_CASE("joins are counted before anything is proven") {
   REQUIRE(found);
   REQUIRE(asked.size() > 2);
   CHECK(asked.front() == std::pair<bool, std::size_t>{false, 0});
-  CHECK(asked.back() == std::pair<bool, std::size_t>{true, asked[asked.size() - 2].second});
-  CHECK(options.joins.size() <= asked.back().second);
+  CHECK(asked.back() == std::pair<bool, std::size_t>{true, options.joins.size()});
   CHECK(std::ranges::count(asked, true, &std::pair<bool, std::size_t>::first) == 1);
   CHECK(found->solver.asked);
 }
@@ -313,18 +312,13 @@ TEST_CASE("joins are counted across assignments, in whatever products they end u
     if (text.starts_with("P")) made.options.results = {"P"};
     JoinCounter counter(made.network, made.operands, tensors, JoinBudget{}, Resources());
     PlanOptions options = made.options;
-    std::size_t known = 0;
     const auto found = plan_counted(made.network, made.operands, options, counter, [&](const PlanOptions& with) {
-      known = with.joins.size();
       return plan(Problem{made.network, made.operands, with});
     });
     REQUIRE_MESSAGE(found, found.error().message);
-    CHECK(known > 0);
+    CHECK_FALSE(options.joins.empty());
     CHECK(uncounted_joins(found->schedule, Problem{made.network, made.operands, options}).empty());
     CHECK(cost(found->schedule, Problem{made.network, made.operands, options}).ns == doctest::Approx(found->cost.ns));
-    PlanOptions alone = made.options;
-    REQUIRE(count_joins_of(found->schedule, made.network, made.operands, alone, counter));
-    CHECK(alone.joins == options.joins);
     if (found->cost.ns > 1.05 * cost(found->schedule, made).ns) ++dearer;
   }
   CHECK(dearer > 1);
