@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "long_ranges.h"
+#include "oracle/random_machine.h"
 
 namespace weft::test {
 
@@ -22,7 +23,9 @@ void for_each_drawn(const Runs& drawn, const std::function<RandomNetwork(Dice&)>
       const auto result = entries_of(tensor, given);
       return result ? differences(*result, expected) : result.error().message;
     };
-    check({seed, *made, expected, judge, within_memory(made->network)});
+    PlanOptions options = within_memory(made->network);
+    options.machine = random_machine(seed);
+    check({seed, *made, expected, judge, options});
   }
 }
 

@@ -12,6 +12,7 @@
 #include "drawn_layouts.h"
 #include "long_ranges.h"
 #include "oracle/built_network.h"
+#include "oracle/random_machine.h"
 #include "runtime/layout_entries.h"
 #include "runtime/scalar_traits.h"
 #include "runs.h"
@@ -61,6 +62,7 @@ TEST_CASE("layouts change no result") {
     EngineOptions engine_options;
     engine_options.resources.threads = threads_of(dice.percent(50) ? 1 : 4);
     if (made->is_long) engine_options.resources.memory = Memory(long_memory);
+    engine_options.calibration = print(random_machine(seed));
     const auto engine = Engine::create(engine_options);
     REQUIRE(engine);
     long_ones += made->is_long;

@@ -12,6 +12,7 @@
 #include "engine/plan/search/given.h"
 #include "long_ranges.h"
 #include "oracle/random_forest.h"
+#include "oracle/random_machine.h"
 #include "oracle/sparse_result.h"
 #include "oracle/stretched.h"
 #include "runs.h"
@@ -29,6 +30,7 @@ using Results = std::map<std::string, CoordinateMap>;
 
 PlanOptions options_of(const RandomForest& random, const BuiltNetwork& built) {
   PlanOptions options = within_memory(built.network);
+  options.machine = random_machine(random.seed);
   options.results = random.wanted;
   options.result_formats = random.formats;
   return options;

@@ -7,6 +7,7 @@
 #include "engine/plan/search/baseline.h"
 #include "long_ranges.h"
 #include "oracle/built_network.h"
+#include "oracle/random_machine.h"
 #include "oracle/stretched.h"
 #include "runs.h"
 #include "tests/oracle/enumerate.h"
@@ -61,7 +62,9 @@ void for_each_network(const Runs& drawn, const RandomLimits& limits, const Body&
     const Watchdog watchdog(text, seconds_per_network);
     const auto made = built(random, resources);
     REQUIRE_MESSAGE(made, made.error().message);
-    body(*made, expected_result(random), within_memory(made->network));
+    PlanOptions options = within_memory(made->network);
+    options.machine = random_machine(seed);
+    body(*made, expected_result(random), options);
   }
 }
 

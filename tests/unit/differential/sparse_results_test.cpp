@@ -12,6 +12,7 @@
 #include "oracle/built_network.h"
 #include "oracle/fiber_sums.h"
 #include "oracle/pairs.h"
+#include "oracle/random_machine.h"
 #include "oracle/stretched.h"
 #include "runs.h"
 
@@ -55,7 +56,9 @@ void for_each_network(const Runs& drawn, const Draw& draw, const Body& body) {
 }
 
 PlanOptions options_for(const RequestedNetwork& requested, const BuiltNetwork& built) {
-  return options_of(requested, within_memory(built.network));
+  PlanOptions options = options_of(requested, within_memory(built.network));
+  options.machine = random_machine(requested.random.seed);
+  return options;
 }
 
 /// Unfused, an operand that lends the result its positions may stand in another nest.

@@ -10,6 +10,7 @@
 
 #include "oracle/built_network.h"
 #include "oracle/dice.h"
+#include "oracle/random_machine.h"
 #include "runs.h"
 #include "weft/engine.h"
 
@@ -128,6 +129,7 @@ TEST_CASE("layouts: coordinates in no order, read as they stand, on any engine, 
     engine_options.resources.threads = threads_of(dice.percent(50) ? 1 : 4);
     engine_options.strict_fp = dice.percent(10);
     engine_options.checked = dice.percent(50);
+    engine_options.calibration = print(random_machine(seed));
     engine_options.deterministic = dice.percent(20);
     const auto engine = Engine::create(engine_options);
     REQUIRE(engine);
