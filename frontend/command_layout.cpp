@@ -50,7 +50,9 @@ std::vector<std::string> properties_of(const Placement& placement, std::size_t l
   } else if (begins_chain(kind)) {
     properties.emplace_back("rises strictly, with the singletons below");
   } else if (is_per_parent(kind)) {
-    properties.emplace_back(placement.slots() ? "rises strictly with the slot" : "one for each position above");
+    properties.emplace_back(!placement.slots()                ? "one for each position above"
+                            : placement.slots_are_unordered() ? "differs from slot to slot, with the other singletons"
+                                                              : "rises strictly with the slot");
   } else if (has_coordinates(kind) && !has_slots(kind)) {
     properties.emplace_back(level.order == LevelOrder::ascending    ? "coordinates of a fiber rise strictly"
                             : level.order == LevelOrder::descending ? "coordinates of a fiber fall strictly"

@@ -112,13 +112,37 @@ class EndsByBounds {
   std::vector<std::uint64_t> ends_{0};
 };
 
-/// Extents of the levels of a layout over arrays of the host: slots without a number have as many as the longest fiber.
+/// Slots at each position above, by the coordinates that stand in them: 3 of ell over 2 rows and 6 columns. Nothing where other levels are
+/// stored, or these do not come out even.
+std::optional<std::uint64_t> slots_by_coordinates(const Placement& placement, const std::vector<HostLevel>& levels) {
+  std::uint64_t others = 1;
+  for (std::size_t l = 0; l < levels.size(); ++l) {
+    if (l == placement.slots()) continue;
+    if (is_per_parent(placement.layout().levels[l].kind)) {
+      const HostIndices& crd = levels[l].crd;
+      const std::uint64_t count = crd.bits == 0 ? 0 : crd.bytes / (crd.bits / 8);
+      if (others == 0) return count == 0 ? std::optional<std::uint64_t>(0) : std::nullopt;
+      return count % others == 0 ? std::optional(count / others) : std::nullopt;
+    }
+    if (!is_dense(placement.layout().levels[l].kind) || placement.levels()[l].varies()) return std::nullopt;
+    others = saturating_product(others, placement.levels()[l].extent);
+  }
+  return std::nullopt;
+}
+
+/// Extents of the levels of a layout over arrays of the host: slots without a number have as many as the longest fiber, or as coordinates
+/// stand in them.
 Expected<std::vector<std::uint64_t>> borrowed_extents(const Placement& placement, const std::vector<HostLevel>& levels) {
   std::vector<std::uint64_t> of_levels = placement.level_extents();
   for (std::size_t l = 0; l < of_levels.size(); ++l) {
     const LayoutLevel& level = placement.layout().levels[l];
     if (level.value || level.high) continue;
-    if (!has_lengths(level.kind)) return borrowed_defect(l, "slots", "have no number: *:d(7) says it");
+    if (!has_lengths(level.kind)) {
+      const auto slots = slots_by_coordinates(placement, levels);
+      if (!slots) return borrowed_defect(l, "slots", "have no number that the coordinates in them tell: *:d(7) says it");
+      of_levels[l] = *slots;
+      continue;
+    }
     if (auto checked = check_indices(levels[l].pos, 0, l, "pos"); !checked) return std::unexpected(checked.error());
     of_levels[l] = longest_fiber(levels[l].pos);
   }

@@ -72,7 +72,7 @@ class LayoutBuild {
       if (*tensor) return finished(std::move(**tensor), levels_.count);
     }
     for (std::size_t l = 0; l < order(); ++l)
-      if (layout_.levels[l].order != LevelOrder::ascending)
+      if (order_of(l) != LevelOrder::ascending)
         if (auto done = rank(l); !done) return std::unexpected(done.error());
     return assembled();
   }
@@ -105,8 +105,12 @@ class LayoutBuild {
   }
 
   bool has_order_of_input() const {
-    return std::ranges::any_of(layout_.levels, [](const LayoutLevel& level) { return level.order == LevelOrder::unordered; });
+    return std::ranges::any_of(layout_.levels, [](const LayoutLevel& level) { return order_of(level) == LevelOrder::unordered; });
   }
+
+  /// In which order what is built has coordinates: singletons of slots ascend, as of those that come in no order any will do.
+  static LevelOrder order_of(const LayoutLevel& level) { return is_per_parent(level.kind) ? LevelOrder::ascending : level.order; }
+  LevelOrder order_of(std::size_t l) const { return order_of(layout_.levels[l]); }
 
   bool is_computed(std::size_t l) const { return placement_.slots() != l && placement_.starts() != l && placement_.counted() != l; }
 
@@ -550,7 +554,7 @@ class LayoutBuild {
   /// What is sorted in place of coordinates: counted from the end, or the number of the first entry that has them below the same
   /// position.
   Expected<void> rank(std::size_t l) {
-    const bool descending = layout_.levels[l].order == LevelOrder::descending;
+    const bool descending = order_of(l) == LevelOrder::descending;
     const std::uint64_t extent = descending ? levels_.extents[l] : levels_.count;
     auto ranks = allocate(levels_.count, coordinate_bits(extent) / 8);
     if (!ranks) return std::unexpected(ranks.error());
@@ -576,9 +580,9 @@ class LayoutBuild {
 
   /// The coordinate that a level has, where ranks may stand in its place.
   std::uint64_t coordinate(std::size_t l, std::uint64_t stored) const {
-    if (ranked_.empty() || layout_.levels[l].order == LevelOrder::ascending) return stored;
+    if (ranked_.empty() || order_of(l) == LevelOrder::ascending) return stored;
     const std::uint64_t extent = placement_.levels()[l].extent;
-    if (layout_.levels[l].order == LevelOrder::descending) return extent - 1 - stored;
+    if (order_of(l) == LevelOrder::descending) return extent - 1 - stored;
     return Indices(ranked_[l], coordinate_bits(extent))[stored];
   }
 
@@ -601,7 +605,7 @@ class LayoutBuild {
 
   /// Of the only level that stores any.
   LevelOrder order_of_coordinates() const {
-    const auto other = std::ranges::find_if(layout_.levels, [](const LayoutLevel& level) { return level.order != LevelOrder::ascending; });
+    const auto other = std::ranges::find_if(layout_.levels, [](const LayoutLevel& level) { return order_of(level) != LevelOrder::ascending; });
     return other == layout_.levels.end() ? LevelOrder::ascending : other->order;
   }
 
@@ -638,7 +642,7 @@ class LayoutBuild {
     if (ranked_.empty()) return {};
     TensorArrays arrays = tensor.arrays();
     for (std::size_t l = 0; l < ranked_.size(); ++l) {
-      if (layout_.levels[l].order == LevelOrder::ascending) continue;
+      if (order_of(l) == LevelOrder::ascending) continue;
       arrays.extents[l] = placement_.levels()[l].extent;
       Level& level = arrays.format.levels[l];
       const Indices ranks(tensor.levels()[l].crd, level.crd_bits);

@@ -42,6 +42,10 @@ std::string blocks(Numbers n, bool unaligned) {
   return fmt::format("(i,j) -> ({}:d, {}:s{}{})", block("i", n[0]), block("j", n[1]), inside("i", n[0], "d"), inside("j", n[1], "d"));
 }
 
+std::string coordinates(Numbers, bool unordered) {
+  return unordered ? "(i,j) -> (*:d, i:q unordered, j:q unordered)" : "(i,j) -> (i:u, j:q)";
+}
+
 std::string slots(Numbers n, bool) {
   return n.empty() ? "(i,j) -> (i:d, *:d, j:q)" : fmt::format("(i,j) -> (i:d, *:d({}), j:q)", n[0]);
 }
@@ -84,7 +88,7 @@ constexpr std::array<NamedLayout, 16> table{{
     {"csr", "csr", 0, 0, 1, "", fixed<"(i,j) -> (i:d, j:s)">},
     {"csc", "csc", 0, 0, 1, "", fixed<"(i,j) -> (j:d, i:s)">},
     {"dcsr", "dcsr", 0, 0, 1, "", fixed<"(i,j) -> (i:s, j:s)">},
-    {"coo", "coo", 0, 0, 1, "", fixed<"(i,j) -> (i:u, j:q)">},
+    {"coo", "coo[(unordered)]", 0, 0, 1, "unordered", coordinates},
     {"bcsr", "bcsr(R,C[,unaligned])", 2, 2, 1, "unaligned", blocks},
     {"lower", "lower", 0, 0, 1, "", fixed<"(i,j) -> (i:d, j:d(..i+1))">},
     {"upper", "upper", 0, 0, 1, "", fixed<"(i,j) -> (i:d, j:d(i..))">},

@@ -47,6 +47,7 @@ struct LevelPlace {
   std::size_t value = 0;
   std::size_t kind = 0;
   std::size_t range = 0;
+  std::size_t order = 0;
 };
 
 class LayoutParser {
@@ -257,9 +258,11 @@ class LayoutParser {
     if (word_of_order.empty()) return {};
     if (word_of_order != "desc" && word_of_order != "unordered")
       return wrong(order, fmt::format("'{}' is no order of coordinates; desc and unordered are", word_of_order));
-    if (!is_compressed(level.kind) || has_lengths(level.kind))
-      return wrong(order, "only the coordinates of a compressed level (s) have an order");
     level.order = word_of_order == "desc" ? LevelOrder::descending : LevelOrder::unordered;
+    place.order = order;
+    const bool of_slots = is_per_parent(level.kind) && level.order == LevelOrder::unordered;  // check_slot() sees whether it is
+    if (!of_slots && (!is_compressed(level.kind) || has_lengths(level.kind)))
+      return wrong(order, "only the coordinates of a compressed level (s) have an order");
     return {};
   }
 
@@ -343,6 +346,8 @@ class LayoutParser {
         return wrong(place.kind,
                      "a singleton (q) needs an entry at every position above, but hashed (h) and bitmap (b) levels have positions without");
       if (!below_entry(l)) return wrong(place.kind, "a singleton holds one entry per position: it needs u, q or a slot (*) above");
+      if (level.order != LevelOrder::ascending && !is_below_slot(l))
+        return wrong(place.order, "only the coordinates of a compressed level (s), and the singletons of a slot (*), have an order");
     }
     const bool repeats = begins_chain(level.kind) && l + 1 < layout_.levels.size() && !is_per_parent(kind(l + 1));
     if (repeats) return wrong(place.kind, "the level repeats coordinates (u), so the level below must be a singleton (q)");
@@ -363,6 +368,12 @@ class LayoutParser {
     return false;
   }
 
+  bool is_below_slot(std::size_t l) const {
+    for (std::size_t above = 0; above < l; ++above)
+      if (is_slot(above)) return true;
+    return false;
+  }
+
   Expected<void> check_slot(std::size_t l) const {
     if (!is_slot(l)) return {};
     const std::size_t place = places_[l].value;
@@ -378,6 +389,9 @@ class LayoutParser {
       if (stored_kind(layout_.levels[between]) != LevelKind::dense)
         return not_supported(places_[between].range, "bounds between slots and their singletons are not supported");
     if (behind == first) return wrong(place, "a slot (*) needs a singleton (q) below, which says what stands in it");
+    for (std::size_t singleton = first + 1; singleton < behind; ++singleton)
+      if (layout_.levels[singleton].order != layout_.levels[first].order)
+        return wrong(places_[singleton].kind, "the singletons of a slot stand in one order: all are unordered, or none");
     for (std::size_t other = 0; other < layout_.levels.size(); ++other) {
       if (other != l && is_slot(other)) return not_supported(places_[other].value, "more than one level of slots is not supported");
       if (is_free(other)) return not_supported(places_[other].value, "slots beside free names are not supported");

@@ -32,13 +32,14 @@ class LayoutVerification {
     for (std::size_t l = 0; l < order(); ++l)
       if (placement_.levels()[l].varies())
         if (auto done = lengths(l); !done) return done;
+    if (lists_coordinates()) return once();
     auto places = stored_places(tensor_, placement_, Zeros::kept, resources_);
     if (!places) return std::unexpected(places.error());
     places_ = std::move(*places);
     if (auto done = added_zeros(); !done) return done;
-    if (placement_.slots())
+    if (placement_.slots() && !placement_.slots_are_unordered())
       if (auto done = slots(); !done) return done;
-    return placement_.depends_on_data() ? once() : Expected<void>();
+    return placement_.depends_on_data() ? once_in_places() : Expected<void>();
   }
 
  private:
@@ -139,26 +140,68 @@ class LayoutVerification {
     return {};
   }
 
-  /// No coordinates have two positions: blocks do not overlap.
+  /// Whether arrays of the levels are coordinates of the modes, one behind the other and in any order: nothing has to be worked out.
+  bool lists_coordinates() const {
+    if (!placement_.slots_are_unordered() || placement_.slots() != 0) return false;
+    for (std::size_t l = 1; l < order(); ++l) {
+      const PlacedLevel& placed = placement_.levels()[l];
+      const bool is_mode = layout_.levels[l].value->as_variable() && is_per_parent(layout_.levels[l].kind) && !placed.narrowed;
+      if (!is_mode || levels_.format().levels[l].crd_bits != coordinate_bits(placed.extent)) return false;
+    }
+    return order() == layout_.modes.size() + 1;
+  }
   Expected<void> once() const {
+    Coordinates list{.extents = {}, .crd = {}, .values = {}, .scalar = Scalar::f64, .count = levels_.nnz()};
+    for (std::uint32_t mode = 0; mode < layout_.modes.size(); ++mode) {
+      const auto level = std::ranges::find_if(layout_.levels, [&](const LayoutLevel& each) { return each.value && each.value->uses(mode); });
+      list.extents.push_back(placement_.extents()[mode]);
+      list.crd.push_back(levels_.levels()[static_cast<std::size_t>(level - layout_.levels.begin())].crd);
+    }
+    const auto twice = repeated(list);
+    if (!twice) return std::unexpected(twice.error());
+    return twice->empty() ? Expected<void>() : repeats(list, *twice, *twice);
+  }
+
+  /// No coordinates have two positions: blocks do not overlap.
+  Expected<void> once_in_places() const {
     auto list = selected(places_.modes, places_.keep, resources_, name_);
     if (!list) return std::unexpected(list.error());
-    std::vector<std::uint32_t> modes(list->extents.size());
+    const auto twice = repeated(*list);
+    if (!twice) return std::unexpected(twice.error());
+    if (twice->empty()) return {};
+    const std::vector<std::uint64_t> coordinates = coordinates_of(*list, twice->front());
+    return repeats(*list, *twice, {place_of(coordinates, 0), place_of(coordinates, 1)});
+  }
+
+  /// Two entries with the same coordinates, if there are such.
+  Expected<std::vector<std::uint64_t>> repeated(const Coordinates& list) const {
+    std::vector<std::uint32_t> modes(list.extents.size());
     std::iota(modes.begin(), modes.end(), 0U);
-    const auto sorted = sorted_permutation(*list, modes, {}, resources_);
+    const auto sorted = sorted_permutation(list, modes, {}, resources_);
     if (!sorted) return std::unexpected(sorted.error());
-    const Indices entry(*sorted, coordinate_bits(list->count));
-    std::vector<Indices> crd;
-    for (std::size_t m = 0; m < modes.size(); ++m) crd.emplace_back(list->crd[m], coordinate_bits(list->extents[m]));
-    for (std::uint64_t n = 1; n < list->count; ++n) {
-      if (!std::ranges::all_of(crd, [&](const Indices& each) { return each[entry[n - 1]] == each[entry[n]]; })) continue;
-      std::vector<std::uint64_t> coordinates;
-      for (const Indices& each : crd) coordinates.push_back(each[entry[n]]);
-      const std::size_t level = placement_.starts() ? *placement_.starts() : *placement_.slots();
-      return refuse("level {} ({}): the coordinates {} stand at positions {} and {}", level, layout_.level_text(level),
-                    coordinates_text(coordinates), place_of(coordinates, 0), place_of(coordinates, 1));
+    const Indices entry(*sorted, coordinate_bits(list.count));
+    for (std::uint64_t n = 1; n < list.count; ++n) {
+      const bool same = std::ranges::all_of(modes, [&](std::uint32_t m) {
+        const Indices crd(list.crd[m], coordinate_bits(list.extents[m]));
+        return crd[entry[n - 1]] == crd[entry[n]];
+      });
+      if (same) return std::vector{std::min(entry[n - 1], entry[n]), std::max(entry[n - 1], entry[n])};
     }
-    return {};
+    return std::vector<std::uint64_t>();
+  }
+
+  static std::vector<std::uint64_t> coordinates_of(const Coordinates& list, std::uint64_t entry) {
+    std::vector<std::uint64_t> coordinates;
+    for (std::size_t m = 0; m < list.extents.size(); ++m)
+      coordinates.push_back(Indices(list.crd[m], coordinate_bits(list.extents[m]))[entry]);
+    return coordinates;
+  }
+
+  std::unexpected<Error> repeats(const Coordinates& list, const std::vector<std::uint64_t>& entries,
+                                 const std::vector<std::uint64_t>& positions) const {
+    const std::size_t level = placement_.starts() ? *placement_.starts() : *placement_.slots();
+    return refuse("level {} ({}): the coordinates {} stand at positions {} and {}", level, layout_.level_text(level),
+                  coordinates_text(coordinates_of(list, entries.front())), positions[0], positions[1]);
   }
 
   /// The number-th position of the last level with these coordinates.

@@ -47,6 +47,8 @@ class Placement {
   bool inverse_within_bounds() const { return inverse_within_bounds_; }
 
   std::optional<std::size_t> slots() const { return slots_; }    ///< the level of slots
+  /// Whether the singletons of slots come in any order, each coordinate once; else they rise with the slot.
+  bool slots_are_unordered() const { return slots_ && layout_.levels.back().order == LevelOrder::unordered; }
   std::optional<std::size_t> starts() const { return starts_; }  ///< that of the free name
   std::optional<std::size_t> counted() const { return counted_; }  ///< the level that counts from the free name
   /// Levels where something stands that the coordinates alone do not tell.

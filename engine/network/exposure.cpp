@@ -410,7 +410,8 @@ class Exposer {
       for (ModePart& part : native.parts)
         if (!part.own && part.mode == mode) part = ModePart{.own = true};
     }
-    if (!native.sums.empty() && slots_of_fibers(layout)) return std::nullopt;
+    const auto fibers = slots_of_fibers(layout);
+    if (fibers && (!native.sums.empty() || (*fibers == 0 && !native.unordered.empty()))) return std::nullopt;
     return native;
   }
   /// Of two levels, diagonals and a dense mode: read in compressed levels, the last one's coordinates either those of that mode or of the
@@ -516,7 +517,8 @@ class Exposer {
     return std::ranges::all_of(native.unordered, [&](std::uint32_t level) {
       if (summed_before && is_met(index_of_level(level))) return false;
       bool kept_above = false;
-      for (std::uint32_t above = 0; above < level; ++above) kept_above = kept_above || is_kept(index_of_level(above));
+      for (std::uint32_t above = 0; above < level; ++above)
+        kept_above = kept_above || (!native.parts[above].own && is_kept(index_of_level(above)));
       return asked || !is_kept(index_of_level(level)) || !kept_above;
     });
   }

@@ -21,7 +21,7 @@
 // over the places inside of the matrix, whose values stay where they are; the coordinates of a fiber, and the places of its values, follow
 // each other.
 //
-//   y(i) = A(i,j) * x(j), A as (i,j) -> (i:d, j:s unordered)
+//   y(i) = A(i,j) * x(j), A as (i,j) -> (i:d, j:s unordered), or as (i,j) -> (*:d, i:q unordered, j:q unordered)
 //
 // Coordinates that fall, or come in no order, are read as they stand where no order is asked of them: beside one dense factor, into a
 // result that is dense or has none of their modes.

@@ -108,7 +108,9 @@ void add_properties(Query& query, const Placement& placement, const Names& a, co
       if (l == slot) continue;
       (l > slot && is_per_parent(layout.levels[l].kind) ? chain : others).push_back(l);
     }
-    query.require(implies(all_of({all_equal(a, b, others), less(a[slot], b[slot])}), comes_before(at(a, chain), at(b, chain))));
+    const std::string behind = all_of({all_equal(a, b, others), less(a[slot], b[slot])});
+    const bool unordered = placement.slots_are_unordered();
+    query.require(implies(behind, unordered ? differ(at(a, chain), at(b, chain)) : comes_before(at(a, chain), at(b, chain))));
   }
 }
 

@@ -50,8 +50,9 @@ std::string random_layout(std::mt19937& random, std::size_t order) {
   values.insert(values.end(), whole.begin(), whole.end());
   std::ranges::shuffle(values, random);
   if (extra == 1 && values.size() > 1) {
+    const char* const in_order = below(4) == 0 ? " unordered" : "";
     for (unsigned n = 1 + below(2); n > 0 && values.size() > 1; --n) {
-      chain += fmt::format(", {}:q{}", values.back(), below(2) ? "<8>" : "");
+      chain += fmt::format(", {}:q{}{}", values.back(), below(2) ? "<8>" : "", in_order);
       values.pop_back();
     }
     slot = below(2) ? "*:d" : "*:v";

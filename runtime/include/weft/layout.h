@@ -8,7 +8,7 @@
 // A level is VALUE:KIND. A value is a sum of modes and free names with factors, `/n` (floor division) and `%n` (its
 // remainder), or `*`. Kinds are the letters, or words, of formats and v (variable), each followed by what else is
 // known: d(LO..HI) takes the values of the half-open range, d(n) those of 0..n; s<8> has coordinates of 8 bits; s desc
-// and s unordered say in which order coordinates stand.
+// and s unordered say in which order coordinates stand, q unordered that those of a slot's singletons come in none.
 #pragma once
 
 #include <cstdint>

@@ -296,6 +296,53 @@ TEST_CASE("arrays of the host whose bounds say where fibers end: packed triangle
   CHECK(contains(refused("(i,j) -> (i:s, j:d(..i+1))", 2, 6), "level 1: pos is left out, but follows from level 0, which is stored"));
 }
 
+TEST_CASE("arrays of the host: coordinates in any order are lent as they are, each once") {
+  const std::vector<std::uint64_t> extents{4, 5};
+  const std::vector<std::uint32_t> rows{3, 0, 3, 1, 0}, columns{1, 4, 0, 2, 0};
+  std::vector<double> values{1, 2, 3, 0, 5};
+  const Format unordered = format("coo(unordered)");
+  CHECK(unordered.text() == "(i,j) -> (*:d, i:q unordered, j:q unordered)");
+  const auto lent = borrow(unordered, extents, {{}, {{}, rows}, {{}, columns}}, values);
+  REQUIRE_MESSAGE(lent, (lent ? "" : lent.error().message));
+  CHECK(lent->values().data() == values.data());
+  CHECK(lent->levels()[2].crd.data() == columns.data());
+  CHECK(lent->nnz() == 5);
+  CHECK(verify(*lent, resources(), "T"));
+  CHECK(at(*lent, {3, 0})->value == 3);
+  CHECK_FALSE(at(*lent, {2, 0})->stored);
+  const Tensor ordered = built({.extents = extents, .tuples = {{0, 0}, {0, 4}, {1, 2}, {3, 0}, {3, 1}}, .values = {5, 2, 0, 3, 1}}, "ds");
+  for (const std::string text : {"ds", "coo", "ss:1,0", "dd", "ell", "bcsr(2,2)", "coo(unordered)", "(i,j) -> (i:d, *:d, j:q unordered)"}) {
+    CAPTURE(text);
+    const auto converted = convert(*lent, format(text), resources(), "T");
+    REQUIRE(converted);
+    CHECK(verify(*converted, resources(), "T"));
+    CHECK(stored(*convert(*converted, format("ss"), resources(), "T")) ==
+          stored(*convert(*convert(ordered, format(text), resources(), "T"), format("ss"), resources(), "T")));
+  }
+  const auto refusal = [&](const std::vector<std::uint32_t>& i, const std::vector<std::uint32_t>& j) {
+    const auto wrong = borrow(unordered, extents, {{}, {{}, i}, {{}, j}}, values);
+    REQUIRE(wrong);
+    const auto valid = verify(*wrong, resources(), "T");
+    return valid ? std::string() : valid.error().message;
+  };
+  CHECK(contains(refusal({3, 0, 3, 1, 0}, {1, 4, 0, 2, 4}), "the coordinates (0,4) stand at positions 1 and 4"));
+  CHECK(contains(refusal({4, 0, 3, 1, 0}, columns), "level 1: coordinate 4 at position 0 is not below the extent 4"));
+  CHECK(contains(refusal(rows, {1, 2}), "level 2: crd has 8 bytes, but 5 elements of 32 bits are needed"));
+  // Of three modes, and rows of slots.
+  const std::vector<std::int64_t> first{1, 0}, second{0, 1}, third{2, 0};
+  const std::vector<double> two{7, 8};
+  const auto cube = borrow(format("(i,j,k) -> (*:d, i:q unordered, j:q unordered, k:q unordered)"), {2, 2, 3},
+                           {{}, {{}, first}, {{}, second}, {{}, third}}, two);
+  REQUIRE(cube);
+  CHECK(at(*cube, {1, 0, 2})->value == 7);
+  const std::vector<std::uint32_t> slots{4, 1, 0, 2};
+  const std::vector<double> four{1, 2, 3, 4};
+  const auto table = borrow(format("(i,j) -> (i:d, *:d, j:q unordered)"), {2, 5}, {{}, {}, {{}, slots}}, four);
+  REQUIRE_MESSAGE(table, (table ? "" : table.error().message));
+  CHECK(verify(*table, resources(), "T"));
+  CHECK(at(*table, {0, 1})->value == 2);
+}
+
 TEST_CASE("arrays of the host with narrow coordinates, where the layout says so") {
   const std::vector<std::uint32_t> pos{0, 2, 3};
   const std::vector<std::uint8_t> crd{1, 4, 0};

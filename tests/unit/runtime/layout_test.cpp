@@ -120,6 +120,9 @@ TEST_CASE("wrong layouts show where they are wrong") {
   CHECK(refusal("(i,j) -> (i:d, j:s<7>)").second == 19);
   CHECK(refusal("(i,j) -> (i:d<8>, j:s)").second == 14);
   CHECK(refusal("(i,j) -> (i:d desc, j:s)").second == 15);
+  CHECK(refusal("(i,j) -> (i:u, j:q unordered)").second == 20);
+  CHECK(refusal("(i,j) -> (*:d, i:q, j:q unordered)").second == 23);
+  CHECK(refusal("(i,j) -> (*:d, i:q desc, j:q)").second == 20);
   CHECK(refusal("(i,j) -> (i:d, j:s upwards)").second == 20);
   CHECK(refusal("(i,j) -> (i:d, j:s(4))").second == 19);
   CHECK(refusal("(i,j) -> (i:d, 3:d, j:s)").second == 16);
@@ -134,7 +137,7 @@ TEST_CASE("wrong layouts show where they are wrong") {
   CHECK(refusal("bcsr(4)").first.find("bcsr is written bcsr(R,C[,unaligned])") != std::string::npos);
   CHECK(refusal("bcsr(0,4)").second == 1);
   CHECK(refusal("bcsr(4,4").second == 9);
-  CHECK(refusal("cssr").first.find("'cssr' is no layout; csr csc dcsr coo bcsr(R,C[,unaligned])") != std::string::npos);
+  CHECK(refusal("cssr").first.find("'cssr' is no layout; csr csc dcsr coo[(unordered)] bcsr(R,C[,unaligned])") != std::string::npos);
   CHECK(parse_format("bcsr(4,4):f16").error().message.find("unknown scalar type 'f16'") != std::string::npos);
   CHECK(parse_format("bcsr(4,4):f16").error().position->column == 11);
 }
