@@ -1,5 +1,6 @@
 """Several assignments in one expression: what they mean, which results are kept, trees and schedules of them."""
 
+import json
 import re
 
 from evaluation import dense_operand, require_result, sparse_operand
@@ -331,3 +332,18 @@ def case_a_runner_up_that_inlines_other_assignments_is_told(weft):
     page = weft("plan", expression, *operands, "--format", "U:uqq", "--format", "O:sb", "--threads", "1").out
     require_in("runner-up ((U * O) * (d * V) * V) with loops k,j_2,l_2,i_2 | l,j,m | l,j | l,j,i", page, "the runner-up")
     weft("plan", expression, *operands, "--format", "U:uqq", "--format", "O:sb", "--threads", "1", "--json")
+
+
+def case_a_schedule_that_is_given_back_costs_the_same(weft):
+    """Of a sparse result or intermediate the join of what it keeps is asked for too, and counted where its schedule is given."""
+    assignments = ("R(k) = A(k,j) * B(j); S(k,i) = R(k) * C(k,i) * D(k,i)", "A=sparse(2x2,nnz=2,seed=8)", "B=sparse(2,nnz=1,seed=8)",
+                   "C=sparse(2x2,nnz=3,seed=5)", "D=sparse(2x2,nnz=1,seed=2)", "--format", "S:ss")
+    hashed = ("R(l,j,n) = S(j,n,k) * S(m,n,k) * T(j,l,k) * T(m,l,k)", "S=sparse(3x9x4,nnz=11,seed=1)", "T=sparse(3x5000x4,nnz=98,seed=1)",
+              "--format", "R:hhh:2,0,1", "--calls", "1000")
+    product = ("R(j,k) = T0(l,k) * T1(j,l,i) * T2(j,i)", "T0=sparse(100x30,nnz=1000,seed=5)", "T1=sparse(5000x100x3,nnz=10,seed=5)",
+               "T2=sparse(5000x3,nnz=100,seed=5)", "--format", "R:ss", "--calls", "1000")
+    for request in (assignments, hashed, product):
+        weft("plan", *request, "--emit", "schedule=given", "--quiet")
+        planned, given = (json.loads(weft("plan", *request, "--json", *more).out)["plan"] for more in ([], ["--schedule", "given"]))
+        require_equal(given["producer"], "user", "the producer")
+        require_equal((given["cost_ns"], given["peak_bytes"]), (planned["cost_ns"], planned["peak_bytes"]), "cost and memory")

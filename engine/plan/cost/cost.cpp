@@ -139,15 +139,17 @@ Cost with_memory(Cost cost, const Schedule& schedule, const Problem& problem) {
 
 namespace {
 
-// What sparse results and intermediates hold is priced too, and follows from the whole of their products.
+// What sparse results and intermediates hold is priced too, and follows from the whole of their products and from what these keep.
 void add_uncounted_products(const Schedule& schedule, const Problem& problem, std::vector<JoinSet>& found) {
   const auto& [network, operands, options] = problem;
   const std::vector<Occurrence> all = occurrences(network, operands);
   for (std::size_t writer = 0; writer < schedule.statements.size(); ++writer) {
     if (!has_sparse_level(schedule.tensors[schedule.statements[writer].target.tensor].format)) continue;
-    for (const JoinSet join : joins_in(product_join(schedule, writer, all), all)) {
-      const bool known = options.joins.contains(join) || std::ranges::find(found, join) != found.end();
-      if (!known) found.push_back(join);
+    for (const JoinSet whole : {product_join(schedule, writer, all), written_join(schedule, writer, all)}) {
+      for (const JoinSet join : joins_in(whole, all)) {
+        const bool known = options.joins.contains(join) || std::ranges::find(found, join) != found.end();
+        if (!known) found.push_back(join);
+      }
     }
   }
 }

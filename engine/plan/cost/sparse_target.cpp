@@ -115,6 +115,17 @@ JoinSet product_join(Steps steps, std::size_t writer, const std::vector<Occurren
   return join_of(leaves_of(steps, writer), all);
 }
 
+JoinSet written_join(Steps steps, std::size_t writer, const std::vector<Occurrence>& all) {
+  const IndexSet written = index_set(steps[writer].target.indices);
+  JoinSet kept = 0;
+  for (const Occurrence& occurrence : all) {
+    for (std::size_t mode = 0; mode < occurrence.indices.size(); ++mode) {
+      if (contains(written, occurrence.indices[mode])) kept |= JoinSet{1} << (occurrence.first_bit + mode);
+    }
+  }
+  return product_join(steps, writer, all) & kept;
+}
+
 ProductEstimate estimate_of(Steps steps, std::size_t writer, const Network& network, const std::vector<OperandFacts>& operands,
                             const std::map<JoinSet, double>& joins, const std::map<std::string, double>& entries) {
   ProductEstimate product(network, operands, leaves_of(steps, writer));
@@ -123,16 +134,8 @@ ProductEstimate estimate_of(Steps steps, std::size_t writer, const Network& netw
   if (writer + 1 == steps.size()) product.take_counted(network, network.assignments.front().result, entries);
   if (joins.empty()) return product;
   const std::vector<Occurrence> all = occurrences(network, operands);
-  const JoinSet join = product_join(steps, writer, all);
-  product.scale_contributions(counted_ratio(join, all, joins));
-  const IndexSet written = index_set(steps[writer].target.indices);
-  JoinSet kept = 0;
-  for (const Occurrence& occurrence : all) {
-    for (std::size_t mode = 0; mode < occurrence.indices.size(); ++mode) {
-      if (contains(written, occurrence.indices[mode])) kept |= JoinSet{1} << (occurrence.first_bit + mode);
-    }
-  }
-  product.scale_let_through(written, counted_ratio(join & kept, all, joins));
+  product.scale_contributions(counted_ratio(product_join(steps, writer, all), all, joins));
+  product.scale_let_through(index_set(steps[writer].target.indices), counted_ratio(written_join(steps, writer, all), all, joins));
   return product;
 }
 

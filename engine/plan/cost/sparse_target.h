@@ -64,6 +64,9 @@ class SparseTarget {
 /// The accesses, of all those of a network, whose product a step writes.
 JoinSet product_join(Steps steps, std::size_t writer, const std::vector<Occurrence>& all);
 
+/// Of these the modes that it keeps: which of its coordinates they let through.
+JoinSet written_join(Steps steps, std::size_t writer, const std::vector<Occurrence>& all);
+
 /// What flows into a tensor that a step writes; of a network of one assignment with what was counted, as in PlanOptions.
 ProductEstimate estimate_of(Steps steps, std::size_t writer, const Network& network, const std::vector<OperandFacts>& operands,
                             const std::map<JoinSet, double>& joins = {}, const std::map<std::string, double>& entries = {});

@@ -10,12 +10,16 @@ namespace weft {
 
 Expected<void> count_joins_of(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
                               PlanOptions& options, JoinCounter& counter) {
-  for (const JoinSet join : uncounted_joins(schedule, Problem{network, operands, options})) {
-    const auto ratio = counter.ratio(join);
-    if (!ratio) return std::unexpected(ratio.error());
-    options.joins[join] = quantised(*ratio);
+  // With some counted, a cost may ask for more.
+  for (;;) {
+    const std::vector<JoinSet> missing = uncounted_joins(schedule, Problem{network, operands, options});
+    if (missing.empty()) return {};
+    for (const JoinSet join : missing) {
+      const auto ratio = counter.ratio(join);
+      if (!ratio) return std::unexpected(ratio.error());
+      options.joins[join] = quantised(*ratio);
+    }
   }
-  return {};
 }
 
 namespace {

@@ -17,7 +17,7 @@ namespace weft {
 Expected<Plan> plan_counted(const Network& network, const std::vector<OperandFacts>& operands, PlanOptions& options,
                             JoinCounter& counter, const std::function<Expected<Plan>(const PlanOptions&)>& planner);
 
-/// Counts what the cost of a given schedule depends on.
+/// Counts all that the cost of a given schedule depends on: it is then that of plan_counted() for the same schedule.
 Expected<void> count_joins_of(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
                               PlanOptions& options, JoinCounter& counter);
 

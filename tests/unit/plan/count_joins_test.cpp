@@ -319,6 +319,9 @@ TEST_CASE("joins are counted across assignments, in whatever products they end u
     CHECK_FALSE(options.joins.empty());
     CHECK(uncounted_joins(found->schedule, Problem{made.network, made.operands, options}).empty());
     CHECK(cost(found->schedule, Problem{made.network, made.operands, options}).ns == doctest::Approx(found->cost.ns));
+    PlanOptions alone = made.options;
+    REQUIRE(count_joins_of(found->schedule, made.network, made.operands, alone, counter));
+    CHECK(cost(found->schedule, Problem{made.network, made.operands, alone}) == found->cost);
     if (found->cost.ns > 1.05 * cost(found->schedule, made).ns) ++dearer;
   }
   CHECK(dearer > 1);
