@@ -502,7 +502,14 @@ class Preparation {
         report().explanation += explanation(placed, plan->schedule) + "\n";
       if (options_.why) {
         const auto relaxing = Clock::now();
-        explained.constraints = binding_constraints(*plan, Problem{network, facts, plan_options}, weft::plan);
+        // A plan with joins that were not counted looks cheap for that alone.
+        const auto planner = [&](const Problem& free) {
+          PlanOptions own = free.options;
+          JoinCounter counter(free.network, free.operands, tensors, {}, resources().with(cancellation_));
+          const auto once = [&](const PlanOptions& with) { return weft::plan(Problem{free.network, free.operands, with}); };
+          return sampled ? plan_counted(free.network, free.operands, own, counter, once) : once(own);
+        };
+        explained.constraints = binding_constraints(*plan, Problem{network, facts, plan_options}, planner);
         std::erase_if(explained.constraints, [&](const ExplainedConstraint& constraint) {
           return std::ranges::any_of(chosen_, [&](const std::string& name) { return constraint.name == "layout of " + name; });
         });

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -22,6 +23,8 @@
 
 namespace weft {
 namespace {
+
+constexpr std::size_t factors_beyond_budget = 10;
 
 bool marks(const Schedule& schedule) {
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
@@ -57,7 +60,18 @@ class AssignmentPlanner {
   // Trees, orders of statements and layouts around the interval program.
   void search() {
     found_ = search_schedules(problem_, scope_);
+    const std::size_t factors = problem_.network.assignments.front().terms.front().factors.size();
+    if (scope_.fused && factors >= factors_beyond_budget && !problem_.options.prove) add_unfused();
     if (scope_.fused) add_smaller_intermediates(found_, problem_, scope_);
+  }
+
+  // Of so many factors the budget suffices for a few choices of paths; where nothing is fused each is priced in a part of the loops.
+  void add_unfused() {
+    constexpr SearchScope unfused{.fused = false, .transposes = false, .chains = false, .marks = false};
+    SearchResult stored = search_schedules(problem_, unfused);
+    found_.tried += stored.tried;
+    std::ranges::move(stored.candidates, std::back_inserter(found_.candidates));
+    std::ranges::stable_sort(found_.candidates, {}, [](const Candidate& candidate) { return candidate.cost.ns; });
   }
 
   // What the search has left open.

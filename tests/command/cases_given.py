@@ -1,8 +1,9 @@
 """Schedules fed back: what --emit schedule prints costs the same when it is given."""
 
 import random
+import re
 
-from harness import PATIENCE, require, require_equal
+from harness import PATIENCE, require, require_equal, require_in
 
 # Several assignments with sparse stored results, of which later ones read operands opened in place.
 NETWORKS = (
@@ -76,3 +77,45 @@ def cases_random(_):
         def one(weft, seed=seed):
             same_when_given(weft, *drawn(seed))
         yield f"seed {seed}", one
+
+
+def case_a_given_schedule_binds_only_where_something_cheaper_is_known(weft):
+    """A plan made without it is priced with its joins counted: uncounted ones look cheap for that alone."""
+    request = ("R(l,j,n) = S(j,n,k) * S(m,n,k) * T(j,l,k) * T(m,l,k)", "S=sparse(3x9x4,nnz=11,seed=1)", "T=sparse(3x5000x4,nnz=98,seed=1)",
+               "--format", "R:hhh:2,0,1", "--calls", "1000")
+    weft("plan", *request, "--emit", "schedule=given", "--quiet")
+    require_in("schedule does not bind: nothing cheaper is found without it", weft("plan", *request, "--schedule", "given").out, "the page")
+
+
+def case_a_runner_up_is_said_to_lose_for_what_is_so(weft):
+    serial = ("R0(k,j) = T0() * T0() * T1(j) * T2(k,i) * T2(k,i) * T1(i)", "T0=2", "T1=sparse(3,nnz=2)", "T2=uniform(4x3)",
+              "--format", "T2:sb:1,0", "--format", "R0:db:0,1", "--prove")
+    require("threads" not in runner_up(weft("plan", *serial).out), "a plan on one thread leaves none without work")
+    # Of several assignments the figures are those of the whole.
+    several = ("P(m) = T(k,l,m) * T(k,l,m); Q(l) = T(k,l,m) * P(m)", "T=sparse(30x100x64,nnz=1400,seed=1)", "--format", "P:u:0",
+               "--format", "Q:b:0")
+    said = re.search(r"([0-9.]+) us; ([0-9.]+) times the time", runner_up(weft("plan", *several).out))
+    ratio = 1e3 * float(said[1]) / weft("plan", *several, "--json").json["plan"]["cost_ns"]
+    require(abs(ratio - float(said[2])) < 0.01, f"{said[0]}, but {ratio} times")
+
+
+def runner_up(page):
+    return next(line for line in page.splitlines() if line.startswith("runner-up"))
+
+
+def case_a_product_of_many_factors_is_no_dearer_than_where_nothing_is_fused(weft):
+    indices = [f"i{number}" for number in range(13)]
+    factors = [f"M{n}({indices[n]},{indices[(n + 1) % 12]})" for n in range(12)]
+    operands = [f"M{n}=sparse(300x300,nnz=2000,seed={n})" for n in range(12)]
+    costs = []
+    for more in ([], ["--unfused"]):
+        costs.append(weft("plan", "s = " + " * ".join(factors), *operands, "--json", *more).json["plan"]["cost_ns"])
+    require(costs[0] <= costs[1], f"{costs[0]} ns against {costs[1]} unfused")
+
+
+def case_converting_a_result_takes_the_same_behind_a_loop_on_one_thread(weft):
+    """It is on all threads, whatever the nest before it runs on."""
+    request = ("R(k,j) = A(k,i) * B(i,j)", "A=sparse(40x30,nnz=80)", "B=sparse(30x50,nnz=80)", "--format", "R:hs:1,0")
+    planned = weft("plan", *request, "--json").json["plan"]
+    require_in("parallel k serial", planned["schedule"], "the schedule")
+    require(planned["cost_ns"] < 9000, f"{planned['cost_ns']} ns, of which 4700 convert")

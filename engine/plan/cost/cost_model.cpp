@@ -472,6 +472,11 @@ double CostModel::clearing(StatementRange range) const {
   return ns;
 }
 
+double CostModel::converting(StatementRange range) const {
+  const bool written = result_ != nullptr && statements_[range.last].flow->reader >= statements_.size();
+  return written ? result_->converting_ns(options_.machine) : 0;
+}
+
 RootEstimate CostModel::root(IndexId index, StatementRange range, double iterations, double work,
                              const RootReduction* given) const {
   const double count = std::max(1.0, iterations);
@@ -488,7 +493,8 @@ RootEstimate CostModel::root(IndexId index, StatementRange range, double iterati
     }
   }
   const double cleared = clearing(range);
-  const double owned = work * share + cleared / options_.machine.threads + options_.machine.start_parallel;
+  const double converted = converting(range);  // on all threads, whatever the nest runs on
+  const double owned = work * share + cleared / options_.machine.threads + converted + options_.machine.start_parallel;
   const double bytes = leaving_bytes(range);
   // Each thread clears its copy; then all threads add up the copies of a part each.
   const double copies = 3 * bytes / options_.machine.stream[options_.machine.cache_level(bytes * options_.machine.threads)];
@@ -499,7 +505,7 @@ RootEstimate CostModel::root(IndexId index, StatementRange range, double iterati
       case RootReduction::private_copies: return owned + copies;
       case RootReduction::serial: break;
     }
-    return work + cleared + options_.machine.start_serial;
+    return work + cleared + converted + options_.machine.start_serial;
   };
   if (given != nullptr) return {*given, time(*given)};
   RootEstimate best{RootReduction::serial, time(RootReduction::serial)};

@@ -194,6 +194,8 @@ class CostModel {
   double counting_ns(StatementRange range, double share) const;
   /// Nanoseconds to clear the results that leave the nest.
   double clearing(StatementRange range) const;
+  /// Of a sparse result that is handed over in another format than it is computed in, after every run.
+  double converting(StatementRange range) const;
 
   /// Combinations of the indices in `bound` that all sparse factors of the statements let through.
   double iterations(IndexSet bound, StatementRange range) const;

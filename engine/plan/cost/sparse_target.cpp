@@ -86,9 +86,11 @@ KeyedWorkspace SparseTarget::workspace(IndexSet bound, double inserts) const {
 }
 
 double SparseTarget::finishing_ns(const Machine& machine) const {
-  if (shares_pattern_) return bytes_ / machine.stream[3];
-  const double converting = entries_ * converted_share_ * machine.convert_entry * machine.threads;
-  return bytes_ * assemble_byte + converting;
+  return shares_pattern_ ? bytes_ / machine.stream[3] : bytes_ * assemble_byte;
+}
+
+double SparseTarget::converting_ns(const Machine& machine) const {
+  return shares_pattern_ ? 0 : entries_ * converted_share_ * machine.convert_entry;
 }
 
 namespace {

@@ -43,8 +43,10 @@ class SparseTarget {
   /// The workspace inside the loops over `bound`, filled `inserts` times.
   KeyedWorkspace workspace(IndexSet bound, double inserts) const;
 
-  /// After the last loop: copying what chunks appended, clearing shared values, converting; all threads together.
+  /// After the last loop: copying what chunks appended, clearing shared values; of one thread.
   double finishing_ns(const Machine& machine) const;
+  /// Converting all of it afterwards, all threads together.
+  double converting_ns(const Machine& machine) const;
 
  private:
   ProductEstimate product_;

@@ -276,7 +276,7 @@ Plan ForestSearch::joined_plan(const ForestAttempt& made) const {
     if (!check_forest(other, Problem{network_, operands_, options_})) continue;
     plan.runner_up_cost = cost(other, Problem{network_, operands_, options_});
     plan.runner_up = std::move(other);
-    plan.why = made.parts[number].why;
+    plan.why = why_it_lost(plan, network_);
     break;
   }
   return plan;

@@ -99,11 +99,14 @@ std::string why_it_lost(const Plan& plan, const Network& network) {
                        what);
   }
   const bool works_more = work(loser) > work(plan.cost);
-  const bool starts_more = parallel_nests(*plan.runner_up) > parallel_nests(plan.schedule);
+  const auto in_parallel = parallel_nests(plan.schedule), others_in_parallel = parallel_nests(*plan.runner_up);
+  const bool shares_less = others_in_parallel < in_parallel || (in_parallel > 0 && plan.runner_up->roots != plan.schedule.roots);
   return fmt::format("{}: {} ({})", longer,
-                     works_more    ? "its loops move more data, or through slower caches"
-                     : starts_more ? "starting its threads takes longer than they save"
-                                   : "it leaves threads without work",
+                     works_more                         ? "its loops move more data, or through slower caches"
+                     : others_in_parallel > in_parallel ? "starting its threads takes longer than they save"
+                     : shares_less                      ? "it leaves threads without work"
+                     : ratio < notable                  ? "nothing that it does otherwise takes time"
+                                                        : "what stands before and behind its loops takes longer",
                      what);
 }
 
