@@ -88,7 +88,7 @@ Expected<std::vector<LayoutCandidate>> candidates(const OperandFacts& operand, d
     const bool is_full = block.pieces != Pieces::blocks || block.fill >= least_fill;
     const auto entries = static_cast<double>(stored.nnz());
     const double takes_ns = conversion_ns(stored.format(), entries, *format, entries / block.fill, machine);
-    found.push_back({std::move(*format), fmt::format("{}, {:.0f} % full", block.words(), 100 * block.fill), takes_ns,
+    found.push_back({std::move(*format), fmt::format("{}, some {:.0f} % full", block.words(), 100 * block.fill), takes_ns,
                      is_full ? least_gain : sparse_gain});
   }
   return found;
@@ -113,7 +113,7 @@ Expected<ChosenLayouts> chosen_layouts(const PlannedRequest& request,
   const auto& [engine, machine, operands, options, plain] = request;
   ChosenLayouts best{options, {}, {}};
   const bool known = std::ranges::all_of(operands, [](const auto& operand) { return operand.second.stored != nullptr; });
-  const bool free = known && options.schedule.empty() && options.objective.empty() && !options.unfused && !options.prove;
+  const bool free = known && options.schedule.empty() && options.objective.empty() && !options.unfused;
   if (!free || engine.strict_fp || plain.exposure) return best;
   double ns = plain.plan.cost.ns;
   for (const auto& [name, operand] : operands) {
@@ -134,6 +134,7 @@ Expected<ChosenLayouts> chosen_layouts(const PlannedRequest& request,
     for (const LayoutCandidate& candidate : *others_tried) {
       EvaluateOptions tried = best.options;
       tried.why = false;
+      tried.prove = false;  // of the layout that is chosen alone
       tried.formats[name] = candidate.format;
       const auto planned = plan_with(tried);
       // Blocks that memory has no room for are none.

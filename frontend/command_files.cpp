@@ -48,8 +48,8 @@ Expected<void> info(const CommandOptions& options) {
   auto text = info_text(*tensor, file, *resources);
   if (!text) return std::unexpected(text.error());
   if (!facts.symmetry.empty())
-    *text += fmt::format("  the file is {} and holds one triangle: these are the {} entries of the whole\n",
-                         facts.symmetry, tensor->nnz());
+    *text += fmt::format("  the file is {} and holds one triangle: these are the {} of the whole\n",
+                         facts.symmetry, tensor->format().layout ? "places" : fmt::format("{} entries", tensor->nnz()));
   if (facts.extents_inferred)
     *text += fmt::format("  the shape is that of the largest coordinates; {}:{} gives one\n", spec,
                          fmt::join(tensor->extents(), "x"));

@@ -491,12 +491,12 @@ class Preparation {
       explained.calibrated = !pipeline_.options().calibration.empty();
       if (!explained.runner_up.schedule.empty())
         explained.runner_up.schedule = with_stated_formats(std::move(explained.runner_up.schedule), stated_);
-      report().predicted_ms = explained.of_this_run.ns * 1e-6;
       for (const ScheduledTensor& scheduled : plan->schedule.tensors) {
         if (prepared_.exposure && scheduled.role == TensorRole::result)
           told_.handed_over(scheduled.name, prepared_.exposure->tensors[scheduled.tensor], format_of_result(*plan, scheduled));
       }
       told_.into(explained, options_.calls);
+      report().predicted_ms = explained.of_this_run.ns * 1e-6;
       report().explanation = explain(*plan, explained, network, plan_options) + told_.text();
       for (const PlacedValues& placed : placed_values(network, *plan, facts, plan_options.machine))
         report().explanation += explanation(placed, plan->schedule) + "\n";

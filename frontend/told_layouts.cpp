@@ -71,6 +71,13 @@ void ToldLayouts::handed_over(const std::string& name, const ExposedTensor& comp
 }
 
 void ToldLayouts::into(Explanation& explained, double calls) const {
+  for (const auto& [name, told] : told_) {
+    if (told.steps.empty()) continue;
+    const double a_run = told.ns / std::max(1.0, calls);
+    explained.beside_plan_ns += a_run;
+    explained.of_this_run.ns += a_run;
+    explained.of_this_run.conversion_ns += a_run;
+  }
   for (ExplainedLayout& layout : explained.layouts) {
     const auto known = told_.find(layout.name.substr(0, layout.name.find('.')));
     if (known == told_.end() || layout.role == "intermediate") continue;

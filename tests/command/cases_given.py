@@ -119,3 +119,17 @@ def case_converting_a_result_takes_the_same_behind_a_loop_on_one_thread(weft):
     planned = weft("plan", *request, "--json").json["plan"]
     require_in("parallel k serial", planned["schedule"], "the schedule")
     require(planned["cost_ns"] < 9000, f"{planned['cost_ns']} ns, of which 4700 convert")
+
+
+def case_layouts_are_chosen_where_a_proof_is_asked_for_too(weft):
+    """What is proven is of plans over the layout that was chosen."""
+    request = ("y(i) = A(i,j) * B(i,j) * x(j)", "A=sparse(2000x2000,nnz=100000)", "B=uniform(2000x2000)", "x=sparse(2000,nnz=1000)",
+               "--calls", "1000")
+    planned, proven = (weft("plan", *request, "--json", *more).json["plan"] for more in ([], ["--prove"]))
+    require(proven["cost_ns"] <= planned["cost_ns"], f"{proven['cost_ns']} ns with a proof, {planned['cost_ns']} without")
+
+
+def case_conversions_into_what_the_loops_read_are_predicted(weft):
+    request = ("y(i) = A(i,j) * B(i,j)", "A=sparse(1000x1000,nnz=50000)", "B=uniform(1000x1000)", "--format", "A:vbl")
+    once, often = (weft("plan", *request, "--json", "--calls", calls).json["predicted_ms"] for calls in ("1", "1000000"))
+    require(once > often + 4, f"{once} ms for one call, {often} for many: 4.69 of them convert B")

@@ -93,6 +93,7 @@ struct Explanation {
     double ns = 0;             ///< in all, conversions by calls included
     double conversion_ns = 0;  ///< of that
   } of_this_run;                    ///< predicted for the threads of this run
+  double beside_plan_ns = 0;        ///< of that, a run: conversions into what the plan reads, which its cost has none of
   bool calibrated = true;           ///< prices are those that `weft calibrate` measured
   struct {
     std::string tree, schedule, reason;  ///< empty: there is none

@@ -20,7 +20,7 @@ inline constexpr std::uint64_t work_of_mark_arrays = 50;
 /// The loops that a search prices at most, without a proof.
 inline constexpr double usual_work = 100'000;
 
-/// For a proof of one assignment, in loops priced and in the solver's units (some thousands per millisecond): seconds. Several
+/// For a proof of one assignment, in the solver's units (some thousands per millisecond) and in loops priced: seconds. Several
 /// assignments have many parts, each of which is planned for many layouts of the others, so that they would take that many times over.
 inline constexpr ProofBudget budget_of_assignment{10'000'000, 3'000'000};
 inline constexpr ProofBudget budget_of_several{2'000'000, 400'000};
