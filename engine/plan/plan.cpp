@@ -162,7 +162,9 @@ class AssignmentPlanner {
     // What such a schedule takes less than the least without is beyond the claim, and no reason to claim less.
     plan.optimal = frontier.claim(plan.cost.ns, plan.schedule.tree, copied);
     plan.proof = proof_of(plan.optimal, copied || opened || beyond, frontier.why_not(plan.cost.ns));
-    if (!scope_.fused) plan.proof = among_unfused + plan.proof;
+    if (scope_.fused) return;
+    plan.proof = among_unfused + plan.proof;
+    plan.optimal = Optimal::none;
   }
 
   const Problem problem_;

@@ -308,6 +308,7 @@ Expected<Plan> ForestSearch::chosen() {
   if (options_.objective == Objective::time) {
     plan.proof = proof(*best, plan.optimal);
     if (!layouts_ && !plan.proof.starts_with(among_unfused)) plan.proof = among_unfused + plan.proof;
+    if (!layouts_) plan.optimal = Optimal::none;
   }
   return plan;
 }
