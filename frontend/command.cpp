@@ -11,10 +11,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+#include <span>
 #include <sstream>
 
 #include "engine/codegen/codegen.h"
 #include "frontend/command_line.h"
+#include "frontend/operand.h"
 #include "frontend/option_words.h"
 #include "frontend/report_json.h"
 #include "frontend/terminal.h"
@@ -316,6 +318,20 @@ std::vector<std::string> explicit_arguments(std::vector<std::string> words) {
   return words;
 }
 
+/// The home directory for the '~' of all files and directories that are named as such; operands and results see to theirs.
+void name_home(CommandOptions& options) {
+  for (std::string* path :
+       {&options.schedule_file, &options.cache_directory, &options.output, &options.page, &options.dump_directory}) {
+    *path = at_home(*path);
+  }
+  for (std::string& stage : options.stages) {
+    const std::size_t path = stage.find('=') + 1;
+    if (path != 0) stage = stage.substr(0, path) + at_home(stage.substr(path));
+  }
+  const std::size_t files = options.subcommand == "compare" || options.subcommand == "convert" ? 2 : options.subcommand == "repl" ? 1 : 0;
+  for (std::string& file : std::span(options.arguments).first(std::min(files, options.arguments.size()))) file = at_home(file);
+}
+
 /// Known before anything else, so that an error in another option is reported as JSON too.
 std::optional<std::string> requested_json(int argc, const char* const* argv) {
   std::optional<std::string> path;
@@ -323,7 +339,7 @@ std::optional<std::string> requested_json(int argc, const char* const* argv) {
     const std::string_view text = argv[argument];
     if (text == "--") break;
     if (text == "--json") path = "";
-    if (text.starts_with("--json=")) path = text.substr(7) == "-" ? "" : text.substr(7);
+    if (text.starts_with("--json=")) path = text.substr(7) == "-" ? "" : at_home(std::string(text.substr(7)));
   }
   return path;
 }
@@ -535,6 +551,7 @@ static Expected<int> executed(int argc, const char* const* argv, const ReplComma
         &options.output, &options.page, &options.dump_directory, &options.specialize, &options.shape, &options.format}) {
     *word = shown_word(*word);
   }
+  name_home(options);
   if (auto enough = enough_arguments(options); !enough) return std::unexpected(enough.error());
   if (auto alone = one_rank(options.subcommand); !alone) return std::unexpected(alone.error());
   if (options.subcommand == "repl") return repl(options);

@@ -85,8 +85,12 @@ ShapedPath shaped_path(const std::string& spec) {
 
 std::string at_home(const std::string& path) {
   const char* const home = std::getenv("HOME");
-  const bool is_home = path == "~" || path.starts_with("~/");
-  return is_home && home != nullptr && !is_there(path) ? home + path.substr(1) : path;
+  const FileName file = parse_file_name(path);
+  const std::size_t begin = file.forced ? name(*file.kind).size() + 1 : 0;
+  const std::string plain = path.substr(begin);
+  const bool is_home = plain == "~" || plain.starts_with("~/");
+  if (!is_home || home == nullptr || is_there(file.path)) return path;
+  return path.substr(0, begin) + home + plain.substr(1);
 }
 
 bool reads_standard_input(const std::string& spec) {

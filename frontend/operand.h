@@ -24,7 +24,7 @@ OperandText parse_operand(std::string_view text);
 Expected<Tensor> load_operand(const std::string& spec, const std::optional<Format>& format, const Resources& resources,
                               std::string_view name, FileFacts* facts = nullptr);
 
-/// "~/x.tns" with the home directory for the '~', which not every shell puts there behind "T=".
+/// "~/x.tns" and "mtx:~/x" with the home directory for the '~', which shells leave behind "T=", "--json=" and within quotes.
 std::string at_home(const std::string& path);
 
 /// Whether the SPEC is read from standard input: "-", "-:3x4", "mtx:-".

@@ -9,6 +9,7 @@
 #include "frontend/file_text.h"
 #include "frontend/page.h"
 #include "frontend/repl/commands.h"
+#include "frontend/repl/file_argument.h"
 #include "frontend/repl/script.h"
 #include "frontend/terminal.h"
 
@@ -17,16 +18,8 @@ namespace {
 
 constexpr unsigned most_nested = 16;
 
-/// The path that begins the text, in quotes where it has blanks, and what follows it.
-std::pair<std::string, std::string> path_and_rest(const std::string& text) {
-  const bool quoted = text.starts_with('"');
-  const std::size_t end = std::min(quoted ? text.find('"', 1) : text.find_first_of(" \t"), text.size());
-  const std::size_t rest = text.find_first_not_of(" \t", std::min(end + (quoted ? 1 : 0), text.size()));
-  return {text.substr(quoted ? 1 : 0, end - (quoted ? 1 : 0)), rest == std::string::npos ? "" : text.substr(rest)};
-}
-
 Expected<std::string> only_path(const std::string& command, const std::string& argument) {
-  auto [path, rest] = path_and_rest(argument);
+  auto [path, rest] = leading_file(argument);
   if (!path.empty() && rest.empty()) return std::move(path);
   return input_error(fmt::format(":{} wants one FILE, not '{}'; a name with blanks stands in quotes", command, argument));
 }
@@ -75,7 +68,7 @@ Expected<void> command_history(Repl& repl, const std::string& argument) {
 }
 
 Expected<void> command_html(Repl& repl, const std::string& argument) {
-  const auto [path, expression] = path_and_rest(argument);
+  const auto [path, expression] = leading_file(argument);
   if (path.empty()) return input_error(":html wants FILE, and an expression that is not the last one");
   if (auto place = writable_place(path); !place) return place;
   EvaluateOptions options;

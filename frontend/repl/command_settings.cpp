@@ -8,6 +8,7 @@
 
 #include "frontend/repl/commands.h"
 #include "frontend/nearest.h"
+#include "frontend/repl/file_argument.h"
 #include "frontend/repl/options.h"
 
 namespace weft {
@@ -42,7 +43,8 @@ Expected<void> assign(CommandOptions& options, const ReplOption& option, const s
     return {};
   }
   if (std::string CommandOptions::*const* const text = std::get_if<std::string CommandOptions::*>(&option.place)) {
-    options.*(*text) = value == "none" ? "" : value;
+    const bool is_directory = option.name == "cache-dir" || option.name == "dump";
+    options.*(*text) = value == "none" ? "" : is_directory ? whole_file(value) : value;
     return {};
   }
   double calls = 0;

@@ -6,9 +6,10 @@
 
 #include <algorithm>
 #include <charconv>
-#include <sstream>
+#include <utility>
 
 #include "frontend/repl/commands.h"
+#include "frontend/repl/file_argument.h"
 #include "frontend/repl/spy.h"
 #include "frontend/terminal.h"
 
@@ -24,23 +25,22 @@ struct SpyRequest {
 };
 
 Expected<SpyRequest> parse(const std::string& argument) {
-  std::istringstream words(argument);
-  SpyRequest request;
-  words >> request.name;
-  for (std::string word; words >> word;) {
+  const auto wrong = [&] { return input_error(fmt::format(":spy wants NAME [MODE MODE] [FILE.png|FILE.svg], not '{}'", argument)); };
+  const std::size_t end = std::min(argument.find_first_of(" \t"), argument.size());
+  SpyRequest request{argument.substr(0, end), {}, ""};
+  std::string rest = argument.substr(end);
+  while (true) {
+    rest.erase(0, rest.find_first_not_of(" \t"));
+    const std::size_t word = std::min(rest.find_first_of(" \t"), rest.size());
     std::size_t mode = 0;
-    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), mode);
-    if (error == std::errc() && end == word.data() + word.size() && request.path.empty()) {
-      request.modes.push_back(mode);
-    } else if (request.path.empty()) {
-      request.path = word;
-    } else {
-      return input_error(fmt::format(":spy wants NAME [MODE MODE] [FILE.png|FILE.svg], not '{}'", argument));
-    }
+    const auto [stop, error] = std::from_chars(rest.data(), rest.data() + word, mode);
+    if (word == 0 || error != std::errc() || stop != rest.data() + word) break;
+    request.modes.push_back(mode);
+    rest.erase(0, word);
   }
-  if (request.name.empty() || (!request.modes.empty() && request.modes.size() != 2)) {
-    return input_error(fmt::format(":spy wants NAME [MODE MODE] [FILE.png|FILE.svg], not '{}'", argument));
-  }
+  FileArgument file = leading_file(rest);
+  request.path = std::move(file.path);
+  if (!file.rest.empty() || request.name.empty() || (!request.modes.empty() && request.modes.size() != 2)) return wrong();
   if (!request.path.empty() && !request.path.ends_with(".png") && !request.path.ends_with(".svg")) {
     return input_error(fmt::format("{}: pictures are written as .png or .svg", request.path));
   }

@@ -6,6 +6,7 @@
 
 #include "frontend/operand.h"
 #include "frontend/repl/commands.h"
+#include "frontend/repl/file_argument.h"
 #include "frontend/command.h"
 #include "weft/file.h"
 
@@ -92,9 +93,7 @@ Expected<void> command_write(Repl& repl, const std::string& argument) {
            (path == std::string::npos ? "" : text.substr(path));
   }
   OperandText split = parse_operand(text);
-  if (split.spec.size() > 1 && split.spec.starts_with('"') && split.spec.ends_with('"')) {
-    split.spec = split.spec.substr(1, split.spec.size() - 2);
-  }
+  split.spec = whole_file(split.spec);
   if (split.name.empty() || split.spec.empty()) return input_error(fmt::format(":write wants NAME=PATH, not '{}'", argument));
   const auto tensor = repl.tensor(split.name);
   if (!tensor) return std::unexpected(tensor.error());

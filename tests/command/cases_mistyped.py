@@ -121,6 +121,36 @@ def case_the_home_directory(weft):
     require_equal(weft.text("y.tns"), "7\n", "a result")
     weft.write("s.weft", "T = ~/x.tns\n")
     require_in("T: 3x4", weft("repl", "s.weft").out, "at the prompt")
+    require_equal(weft("y = T(i,j)", "T=tns:~/x.tns", "-q").out, "7.0\n", "behind a format")
+
+
+def case_the_home_directory_of_every_option(weft):
+    os.mkdir(weft.path("d"))
+    weft("plan", "ij,j->i", "ones(3x4)", "ones(4)", "--emit=schedule=~/d/a.schedule", "--json=~/d/p.json", "--html=~/d/p.html", "--quiet",
+         "--dump=~/d/dump", "--cache-dir=~/d/cache")
+    for name in ("a.schedule", "p.json", "p.html", "dump", "cache"):
+        require(weft.exists("d/" + name), name)
+    weft("ij,j->i", "ones(3x4)", "ones(4)", "--schedule=~/d/a.schedule", "--quiet")
+    weft("compare", "~/d/a.schedule", "~/d/a.schedule", "ij,j->i", "ones(3x4)", "ones(4)", "--quiet", "--repeat", "1")
+    weft("convert", "ones(2)", "tns:~/d/o")
+    require_equal(weft.text("d/o"), "1 1\n2 1\n", "what is converted")
+    require_equal(weft("cache", "path", "--cache-dir=~/d/cache").out, weft.path("d/cache") + "\n", "a directory")
+    require_in(weft.path("d/none.tns"), weft("ij->", "~/d/none.tns", "--json=~/d/e.json", status=2).err, "an error")
+    require_in("none.tns", weft.text("d/e.json"), "an error in JSON")
+    require(not weft.exists("~"), "nothing is named ~")
+
+
+def case_the_home_directory_of_every_command(weft):
+    os.mkdir(weft.path("d e"))
+    weft.write("d e/s.weft", "x = 3\n")
+    said = ("T = ones(2x3)", ":write T=~/d e/o.tns", ':write T="~/d e/q.tns"', ':save "~/d e/s"', ':source "~/d e/s.weft"', ':html "~/d e/p.html" i->i x',
+            ':spy T "~/d e/p.png"', ':spy T 1 0 "~/d e/q.svg"', ":set dump ~/d e/dump", ':set cache-dir "~/d e/cache"',
+            ":set cache-dir", ':output "~/d e/o"', "T", ":output")
+    weft.write("t.weft", "\n".join(said).replace("i->i x", "ij->i T"))
+    require_in(f"cache-dir {weft.path('d e/cache')}\n", weft("repl", "~/t.weft").out, "what :set tells")
+    for name in ("o.tns", "q.tns", "s", "p.html", "p.png", "q.svg", "o"):
+        require(weft.exists("d e/" + name), name)
+    require(not weft.exists("~"), "nothing is named ~")
 
 
 def case_several_names_of_help(weft):
