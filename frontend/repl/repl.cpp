@@ -294,14 +294,24 @@ Expected<Evaluation> Repl::evaluate(const ExpressionStatement& statement, const 
   if (parsed->notation == Notation::einsum && statement.operands.empty()) {
     return input_error(fmt::format("einsum is followed by the names of its operands, as in {} A B", statement.text));
   }
-  std::optional<RequestText> rewritten;  // where an einsum reads a tensor twice
+  std::string einsum_result = "out";
+  std::optional<RequestText> rewritten;  // where an einsum reads a tensor twice, or its result has a name
   if (parsed->notation == Notation::einsum) {
     for (const std::string& name : statement.operands) {
       if (auto found = tensor(name); !found) return std::unexpected(found.error());
       if (std::ranges::find(operands, name) == operands.end()) operands.push_back(name);
     }
-    if (operands.size() < statement.operands.size()) rewritten.emplace(index_notation(*parsed, statement.operands, "out"));
-    assigned.insert("out");
+    const auto is_operand = [&](const std::string& name) { return std::ranges::find(operands, name) != operands.end(); };
+    const bool is_named = !statement.target.empty() && !is_operand(statement.target);
+    if (is_named) einsum_result = statement.target;
+    if (is_operand(einsum_result)) {
+      return input_error(fmt::format("the result of einsum is named out: give it another name than the operand's, as in q = {} {}",
+                                     statement.text, fmt::join(statement.operands, " ")));
+    }
+    if (is_named || operands.size() < statement.operands.size()) {
+      rewritten.emplace(index_notation(*parsed, statement.operands, einsum_result));
+    }
+    assigned.insert(einsum_result);
   } else {
     for (const ParsedAssignment& assignment : parsed->assignments) {
       for (const ParsedTerm& term : assignment.terms) {
@@ -326,14 +336,14 @@ Expected<Evaluation> Repl::evaluate(const ExpressionStatement& statement, const 
   if (auto grown = grow(*parsed, is_einsum ? statement.operands : operands); !grown) return std::unexpected(grown.error());
   for (const auto& [name, format] : formats_.formats) {
     if (name == statement.target) {
-      options.formats["out"] = format;
+      options.formats[einsum_result] = format;
     } else if (assigned.contains(name) || std::ranges::find(operands, name) != operands.end()) {
       options.formats[name] = format;
     }
   }
   for (const auto& [name, pattern] : formats_.patterns) {
     if (name == statement.target) {
-      options.patterns["out"] = pattern;
+      options.patterns[einsum_result] = pattern;
     } else if (assigned.contains(name)) {
       options.patterns[name] = pattern;
     }
@@ -355,8 +365,9 @@ Expected<void> Repl::evaluate_and_keep(const ExpressionStatement& statement, boo
   const RequestText text(statement.text);
   auto evaluation = evaluate(statement, text, {});
   if (!evaluation) return std::unexpected(evaluation.error());
+  const bool is_einsum = text.parsed()->notation == Notation::einsum;
   for (const ParsedAssignment& assignment : text.parsed()->assignments) {
-    if (evaluation->results.contains(assignment.result.name)) continue;
+    if (is_einsum || evaluation->results.contains(assignment.result.name)) continue;
     // What the name meant before is no longer what the text says.
     drop(assignment.result.name);
     fused_[assignment.result.name] = statement.text;

@@ -74,6 +74,20 @@ TEST_CASE("tensors are made, evaluated, named and printed") {
   CHECK(say(":list") == "no tensors\n");
 }
 
+TEST_CASE("the result of an einsum has its name from the begin") {
+  Prompt say;
+  say("A = ones(2x3); out = ij->ji A;");
+  CHECK(contains(say(":plan q = ij->j A"), "q[j] += A[i,j]"));
+  CHECK(say("q = ij->i out") == "[2. 2. 2.]\n");
+  CHECK(contains(say(":list"), "out  3x2"));
+  CHECK(contains(say("ij->i out"), "as in q = ij->i out"));
+  CHECK(contains(say("out = ij->i out"), "as in q = ij->i out"));
+  say(":format r:s");
+  CHECK(contains(say("r = ij->i out"), "r: 3 s:0"));
+  say("A = ij->ji A;");
+  CHECK(contains(say(":list"), "A    3x2"));
+}
+
 TEST_CASE("sparse tensors print entries; elements that are not stored are 0") {
   Prompt say;
   CHECK(say("T = sparse(3x3,nnz=9)") == "T: 3x3 ss:0,1 f64, 9 stored, 144 B\n");
