@@ -1,13 +1,16 @@
 """Progress of calls that take longer than a second, as a kernel's front end and a terminal see it."""
 
 import contextvars
+import fcntl
 import io
 import itertools
 import os
 import pty
 import re
+import struct
 import subprocess
 import sys
+import termios
 import threading
 import time
 
@@ -204,6 +207,33 @@ def test_what_turns_on_a_terminal_is_written_over():
     told = stream.getvalue().split("\r")
     assert told[1:3] == ["computing / 1 s", "computing - 12 s"]
     assert told[3].startswith("planning [") and told[-2].strip() == "" and told[-1] == ""
+
+
+@pytest.mark.parametrize("columns", [100, 61, 60, 40, 12, 3])
+def test_no_line_is_wider_than_the_terminal(columns):
+    other, own = pty.openpty()
+    fcntl.ioctl(own, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    with open(own, "w", encoding="utf-8") as stream, open(other, "rb", buffering=0) as screen:
+        line = progress.Terminal(stream)
+        line.update(f"reading {'directory/' * 20}größe.tns.zst", 0.5)
+        line.wait(12.4)
+        line.update("planning", 0.5)
+        line.clear()
+        shown = screen.read(65536).decode().split("\r")
+    assert max(len(each) for each in shown) < columns
+    if columns >= 40:
+        assert shown[1].startswith("...") and "größe.tns.zst " in shown[1] and shown[1].endswith("  50 %")
+
+
+def test_a_dumb_terminal_shows_no_progress(monkeypatch):
+    other, own = pty.openpty()
+    with open(own, "w", encoding="utf-8") as stream:
+        monkeypatch.setattr(sys, "stderr", stream)
+        monkeypatch.setenv("TERM", "dumb")
+        assert progress._display() is None
+        monkeypatch.setenv("TERM", "xterm")
+        assert isinstance(progress._display(), progress.Terminal)
+    os.close(other)
 
 
 def test_what_is_shown_is_of_the_callers_context(monkeypatch):

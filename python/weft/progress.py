@@ -1,6 +1,7 @@
 """Progress of calls that take longer than a second: a line on a terminal, a bar in a notebook, else nothing."""
 
 import contextvars
+import os
 import sys
 import threading
 import time
@@ -61,12 +62,15 @@ class Terminal:
 
     def update(self, what, fraction):
         filled = int(30 * min(max(fraction, 0.0), 1.0))
-        self._write(f"{what} [{'#' * filled}{'.' * (30 - filled)}] {100 * fraction:3.0f} %")
+        room = self._room()
+        bar = f" [{'#' * filled}{'.' * (30 - filled)}]" if room >= 60 else ""
+        done = f"{bar} {100 * fraction:3.0f} %"
+        self._write((_end_of(what, max(room - len(done), 0)) + done)[:room])
 
     def wait(self, seconds):
         """That a call is under way which has told nothing for so many seconds."""
         self._turn += 1
-        self._write(f"computing {_TURNING[self._turn % len(_TURNING)]} {seconds:.0f} s")
+        self._write(f"computing {_TURNING[self._turn % len(_TURNING)]} {seconds:.0f} s"[:self._room()])
 
     def clear(self):
         if self._width:
@@ -75,9 +79,27 @@ class Terminal:
             self._stream.flush()
 
     def _write(self, text):
-        self._stream.write("\r" + text.ljust(self._width))
+        self._stream.write("\r" + text.ljust(min(self._width, self._room())))
         self._stream.flush()
         self._width = len(text)
+
+    def _room(self):
+        """Characters that a line takes without being wrapped: one that is could not be written over."""
+        try:
+            return max(os.get_terminal_size(self._stream.fileno()).columns - 1, 0) or sys.maxsize
+        except (AttributeError, OSError, ValueError):  # no terminal
+            return sys.maxsize
+
+
+def _end_of(text, room):
+    """The end of what is too long, with "..." before it: the end of a path says more than its begin.
+
+    >>> _end_of("reading flights.tns", 16), _end_of("reading flights.tns", 19), _end_of("reading", 2)
+    ('...g flights.tns', 'reading flights.tns', '')
+    """
+    if len(text) <= room:
+        return text
+    return "..." + text[len(text) - room + 3:] if room > 3 else ""
 
 
 def _display():
@@ -89,7 +111,8 @@ def _display():
 
         return Notebook()
     try:
-        seen = sys.stderr is not None and sys.stderr.isatty()
+        # A dumb terminal does not go back to the begin of a line.
+        seen = sys.stderr is not None and os.environ.get("TERM") != "dumb" and sys.stderr.isatty()
     except ValueError:  # closed
         seen = False
     return Terminal(sys.stderr) if seen else None
