@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
@@ -40,12 +41,17 @@ std::string directory_of_file(const std::string& path) {
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
 }
 
-/// The end of the text with "..." before it where it is too long: the end of a path says more than its begin.
+/// The end of the text with "..." before it where it has too many characters: the end of a path says more than its begin.
 std::string shortened(std::string_view text, std::size_t most) {
   constexpr std::string_view dots = "...";
-  if (text.size() <= most) return std::string(text);
-  const std::size_t kept = most > dots.size() ? most - dots.size() : 0;
-  return std::string(dots) + std::string(text.substr(text.size() - kept));
+  // In UTF-8 a byte of the form 10xxxxxx goes on with a character.
+  const auto begins = [](char byte) { return (static_cast<unsigned char>(byte) & 0xC0) != 0x80; };
+  if (static_cast<std::size_t>(std::ranges::count_if(text, begins)) <= most) return std::string(text);
+  std::size_t at = text.size();
+  for (std::size_t kept = most > dots.size() ? most - dots.size() : 0; kept > 0 && at > 0;) {
+    if (begins(text[--at])) --kept;
+  }
+  return std::string(dots) + std::string(text.substr(at));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@ import time
 
 from harness import PATIENCE, Skip, require, require_equal, require_in
 from tensors import npy
+from terminal import Terminal
 
 TEXT = "1 1 2\n3 4 5\n"
 
@@ -194,6 +195,23 @@ def case_progress_fits_the_terminal(weft):
         require(all(len(line) < 40 for line in lines), f"lines of progress in 40 columns: {lines!r}")
     os.close(ours)
     os.close(theirs)
+
+
+def case_progress_is_cut_between_characters(weft):
+    """The name is that of a pipe, so that reading takes as long as it is written to."""
+    name = "größe_" * 12 + ".tns"
+    os.mkfifo(weft.path(name))
+    with Terminal(weft, "info", name, env={"TERM": "xterm"}, columns=40) as terminal:
+        with open(weft.path(name), "w", encoding="utf-8") as pipe:
+            for row in range(1, 20):
+                pipe.write("".join(f"{row} {column} 1\n" for column in range(1, 10001)))
+                pipe.flush()
+                time.sleep(0.1)
+        shown, status = terminal.end()
+        require_equal(status, 0, f"status of {shown!r}")
+        lines = [part.split(b"\r")[0].decode() for part in terminal.shown.split(b"\r\x1b[K")[1:-1]]
+    require(any(line.startswith("...") and "größe_.tns " in line for line in lines), f"lines of progress: {lines!r}")
+    require_equal({len(line) for line in lines}, {39}, f"characters of {lines!r}")
 
 
 def case_a_prediction_of_nothing(weft):
