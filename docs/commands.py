@@ -75,30 +75,50 @@ def man(command, all_commands):
 def bash(commands):
     cases = "\n".join(f"    {each.name}) options=\"{' '.join(words(each))}\" ;;" for each in commands if each.name)
     run = " ".join(words(next(each for each in commands if each.name == "run")))
-    values = "\n".join(f"    {name}) COMPREPLY=($(compgen -W \"{' '.join(known)}\" -- \"$word\")); return ;;" for name, known in VALUES.items())
+    values = "\n".join(f"    {name}) _weft_words \"{' '.join(known)}\"; return ;;" for name, known in VALUES.items())
     return f"""# bash completion of weft; written by docs/commands.py
+_weft_words() {{
+  mapfile -t COMPREPLY < <(compgen -W "$1" -- "$word")
+}}
+# A name with blanks is one reply, which bash quotes. The word is as it was typed, with the quotes or backslashes in it; within quotes
+# what stands before '=' belongs to it.
+_weft_files() {{
+  local path=$word
+  case $path in
+    \\"*|\\'*) path=${{path:1}} ;;
+    *) path=${{path//\\\\/}} ;;
+  esac
+  local last=${{path##*=}}
+  compopt -o filenames
+  mapfile -t COMPREPLY < <(compgen "$1" -P "${{path%"$last"}}" -- "$last")
+}}
 _weft() {{
   local word=${{COMP_WORDS[COMP_CWORD]}} before=${{COMP_WORDS[COMP_CWORD - 1]}} command=${{COMP_WORDS[1]}} options
   COMPREPLY=()
+  # "--emit=lo" is three words, "--emit=" two.
+  if [ "$word" = = ]; then
+    word=
+  elif [ "$before" = = ] && [ "$COMP_CWORD" -gt 2 ]; then
+    before=${{COMP_WORDS[COMP_CWORD - 2]}}
+  fi
   case $before in
 {values}
-    {'|'.join(DIRECTORIES)}) compopt -o filenames; COMPREPLY=($(compgen -d -- "$word")); return ;;
+    {'|'.join(DIRECTORIES)}) _weft_files -d; return ;;
   esac
   case $command in
 {cases}
-    help) COMPREPLY=($(compgen -W "{' '.join(COMMANDS)}" -- "$word")); return ;;
+    help) _weft_words "{' '.join(COMMANDS)}"; return ;;
     -*) options="{' '.join(words(commands[0]))}" ;;
     *) options="{run}" ;;  # an expression
   esac
   if [ "$COMP_CWORD" -eq 1 ] && [[ $word != -* ]]; then
-    COMPREPLY=($(compgen -W "{' '.join(COMMANDS)} help version" -- "$word"))
+    _weft_words "{' '.join(COMMANDS)} help version"
   elif [[ $word == -* ]]; then
-    COMPREPLY=($(compgen -W "$options" -- "$word"))
+    _weft_words "$options"
   elif [ "$command" = cache ]; then
-    COMPREPLY=($(compgen -W "status clear path" -- "$word"))
+    _weft_words "status clear path"
   else
-    compopt -o filenames
-    COMPREPLY=($(compgen -f -- "${{word##*[=]}}"))
+    _weft_files -f
   fi
 }}
 complete -F _weft weft

@@ -140,6 +140,26 @@ done"""
                   "what bash completes")
 
 
+def case_bash_completes_names_with_blanks(weft):
+    """As bash gives the words, which it also cuts at '=', and which keep their quotes."""
+    if not shutil.which("bash"):
+        raise Skip("no bash")
+    os.mkdir(weft.path("my dir"))
+    for name in ("my dir/in ner.tns", "plain two.tns", "it's.tns", "loose.tns"):
+        weft.write(name, "1 1 2\n")
+    expected = {("info", "pl"): "plain two.tns", ("info", "my"): "my dir", ("info", "my\\ dir/"): "my dir/in ner.tns", ("info", '"my dir/in'): "my dir/in ner.tns",
+                ("run", "--out", "'z=pl"): "z=plain two.tns", ("run", "ij->i", "T", "=", "pl"): "plain two.tns", ("info", "it"): "it's.tns",
+                ("run", "--cache-dir", "=", "m"): "my dir", ("run", "--cache-dir", "m"): "my dir", ("run", "--emit", "=", "lo"): "loops",
+                ("run", "--specialize", "=", "ba"): "baked", ("run", "--objective", "="): "time|workspace-order", ("run", "--emit", "loops", "=", "lo"): "loose.tns",
+                ("run", "--json", "=", "lo"): "loose.tns"}
+    script = f"source {shlex.quote(str(ROOT / 'docs/completions/weft.bash'))}\ncompopt() {{ :; }}\n"
+    for words in expected:
+        script += f"COMP_WORDS=(weft {' '.join(shlex.quote(word) for word in words)}); COMP_CWORD={len(words)}; _weft; (IFS='|'; echo \"${{COMPREPLY[*]}}\")\n"
+    done = subprocess.run(["bash", "--norc", "-c", script], cwd=weft.directory, capture_output=True, text=True, check=False)
+    require_equal(done.stderr, "", "standard error")
+    require_equal(dict(zip(expected, done.stdout.splitlines(), strict=True)), expected, "what bash completes")
+
+
 def case_the_first_page_is_short(_):
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     require(len(text.splitlines()) < 150, "README.md has fewer than 150 lines")
