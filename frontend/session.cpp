@@ -17,7 +17,8 @@
 namespace weft {
 namespace {
 
-/// Tells of runs that are repeated: "run 5 of 20", and "run 5 of 20, computing A" within one that takes long.
+/// Tells of runs that are repeated, after a warm-up, which is one of them: "run 5 of 20", and "run 5 of 20, computing A" within one that
+/// takes long.
 class Repetitions {
  public:
   Repetitions(const Progress& progress, unsigned runs) : progress_(progress), runs_(runs) {}
@@ -25,16 +26,18 @@ class Repetitions {
   Progress progress() {
     return [this](std::string_view what, double fraction) { tell(fmt::format(", {}", what), fraction); };
   }
+  /// From 1 on; the warm-up is before.
   void begin(unsigned run) {
     run_ = run;
-    if (!progress_ || runs_ < 2 || milliseconds_since(last_) < 100) return;
+    if (!progress_ || milliseconds_since(last_) < 100) return;
     tell("", 0);
   }
 
  private:
   void tell(const std::string& what, double of_this_run) {
     last_ = Clock::now();
-    progress_(fmt::format("run {} of {}{}", run_ + 1, runs_, what), (run_ + of_this_run) / runs_);
+    const std::string which = run_ == 0 ? "warm-up" : fmt::format("run {} of {}", run_, runs_);
+    progress_(which + what, (run_ + of_this_run) / (runs_ + 1));
   }
 
   Progress progress_;
@@ -61,7 +64,7 @@ Expected<Tensors> run(const EngineOptions& engine, Prepared& prepared, const Ten
   Report& report = prepared.report;
   Resources resources = engine.resources.with(cancellation);
   Repetitions repetitions(resources.progress, repeat);
-  if (repeat > 1 && resources.progress) resources.progress = repetitions.progress();
+  if (repeat > 0 && resources.progress) resources.progress = repetitions.progress();
   auto binding = kernel.bind(operands, resources, engine.deterministic);
   if (!binding) return std::unexpected(binding.error());
   report.phases.convert = binding->convert_ms();
@@ -72,7 +75,7 @@ Expected<Tensors> run(const EngineOptions& engine, Prepared& prepared, const Ten
     if (auto warm = binding->run(); !warm) return std::unexpected(warm.error());
   }
   for (unsigned repetition = 0; repetition < std::max(1U, repeat); ++repetition) {
-    repetitions.begin(repetition);
+    if (repeat > 0) repetitions.begin(repetition + 1);
     const auto start = Clock::now();
     if (auto ran = binding->run(); !ran) return std::unexpected(ran.error());
     report.run_ms.push_back(milliseconds_since(start));

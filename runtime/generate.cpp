@@ -129,6 +129,17 @@ Expected<void> told(const Resources& resources, std::string_view name, double fr
   return {};
 }
 
+/// For a part of the work, which is from `begin` to `end` of the whole.
+Resources part(const Resources& resources, double begin, double end) {
+  Resources of_part = resources;
+  if (resources.progress) {
+    of_part.progress = [whole = resources.progress, begin, end](std::string_view what, double share) {
+      whole(what, begin + (end - begin) * share);
+    };
+  }
+  return of_part;
+}
+
 /// In slices of some hundredths of a second, between which it is told.
 template <class T, class F>
 Expected<void> fill(std::span<T> values, const Resources& resources, std::string_view name, F&& value) {
@@ -198,13 +209,28 @@ void draw(Coordinates& coordinates, std::uint64_t at, std::uint64_t from, std::u
     });
 }
 
+constexpr double drawn_share = 0.1;   // of the time of a round
+constexpr double sorted_share = 0.7;  // of the time of keep_distinct
+constexpr double rounds_share = 0.9;  // of the time until the values are there
+
+/// How often is drawn until all are distinct, by the birthday paradox: of n draws n * n / 2 / product repeat an earlier one, and each
+/// of those that replace them repeats one with the probability n / product. At most some tens where n is a fourth of the product.
+unsigned expected_rounds(std::uint64_t nnz, std::uint64_t product) {
+  const double filled = static_cast<double>(nnz) / static_cast<double>(product);
+  unsigned rounds = 1;
+  for (double missing = static_cast<double>(nnz) * filled / 2; missing >= 0.5; missing *= filled) ++rounds;
+  return rounds;
+}
+
 /// Sorts the first `count` entries and moves the distinct ones to the front; returns how many these are.
 Expected<std::uint64_t> keep_distinct(Coordinates& coordinates, std::uint64_t count, const Resources& resources,
                                       std::string_view name) {
   std::vector<std::uint32_t> modes(coordinates.extents.size());
   std::iota(modes.begin(), modes.end(), 0u);
   coordinates.count = count;
-  auto permutation = sorted_permutation(coordinates, modes, {}, resources);
+  // Sorting takes most of the time.
+  const Resources sorting = part(resources, 0, sorted_share);
+  auto permutation = sorted_permutation(coordinates, modes, {}, resources, [&](double share) { (void)told(sorting, name, share); });
   if (!permutation) return std::unexpected(permutation.error());
   const Indices numbers(*permutation, coordinate_bits(count));
   std::vector<Indices> crd;
@@ -239,7 +265,8 @@ Expected<std::uint64_t> keep_distinct(Coordinates& coordinates, std::uint64_t co
       });
     });
     coordinates.crd[m] = std::move(*sorted);
-    if (auto going = still_wanted(resources, name); !going) return std::unexpected(going.error());
+    const double share = sorted_share + (1 - sorted_share) * (m + 1) / static_cast<double>(modes.size());
+    if (auto going = told(resources, name, share); !going) return std::unexpected(going.error());
   }
   return total;
 }
@@ -253,7 +280,8 @@ Expected<void> draw_marked(Coordinates& coordinates, std::uint64_t product, std:
   const std::uint64_t modes = coordinates.extents.size();
   for (std::uint64_t t = 0, found = 0; found < nnz; ++t) {
     if (t % (1 << 20) == 0) {
-      if (auto going = told(resources, name, static_cast<double>(found) / static_cast<double>(nnz)); !going) return going;
+      const double share = static_cast<double>(found) / static_cast<double>(nnz);
+      if (auto going = told(resources, name, rounds_share * share); !going) return going;
     }
     std::uint64_t at = 0;
     for (std::uint64_t m = 0; m < modes; ++m) {
@@ -307,20 +335,24 @@ Expected<Coordinates> generate_sparse(const Recipe& recipe, Scalar scalar, const
       return std::unexpected(done.error());
   } else {
     // As many draws as entries are missing can never find too many, and few of them repeat.
-    for (std::uint64_t drawn = 0, distinct = 0; distinct < nnz;) {
+    const unsigned rounds = expected_rounds(nnz, product);
+    const auto after = [&](unsigned round) { return rounds_share * std::min(round, rounds) / rounds; };
+    unsigned round = 0;
+    for (std::uint64_t drawn = 0, distinct = 0; distinct < nnz; ++round) {
+      const Resources of_round = part(resources, after(round), after(round + 1));
       const std::uint64_t missing = nnz - distinct;
-      if (auto going = told(resources, name, static_cast<double>(distinct) / static_cast<double>(nnz)); !going)
-        return std::unexpected(going.error());
+      if (auto going = told(of_round, name, 0); !going) return std::unexpected(going.error());
       draw(coordinates, distinct, drawn, missing, recipe.seed, resources);
-      if (auto going = still_wanted(resources, name); !going) return std::unexpected(going.error());
+      if (auto going = told(of_round, name, drawn_share); !going) return std::unexpected(going.error());
       drawn += missing;
-      auto found = keep_distinct(coordinates, nnz, resources, name);
+      auto found = keep_distinct(coordinates, nnz, part(of_round, drawn_share, 1), name);
       if (!found) return std::unexpected(found.error());
       distinct = *found;
     }
   }
   coordinates.count = nnz;
-  if (auto filled = fill_uniform(coordinates.values, scalar, recipe.seed, resources, name); !filled) return std::unexpected(filled.error());
+  const Resources last = part(resources, rounds_share, 1);
+  if (auto filled = fill_uniform(coordinates.values, scalar, recipe.seed, last, name); !filled) return std::unexpected(filled.error());
   return coordinates;
 }
 

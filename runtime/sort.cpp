@@ -139,7 +139,8 @@ std::span<const std::uint32_t> needed_keys(std::span<const std::uint32_t> modes,
 }
 
 Expected<Buffer> sorted_permutation(const Coordinates& coordinates, std::span<const std::uint32_t> modes,
-                                    std::span<const std::uint32_t> already, const Resources& resources) {
+                                    std::span<const std::uint32_t> already, const Resources& resources,
+                                    const std::function<void(double share)>& told) {
   const std::uint64_t count = coordinates.count;
   const unsigned number_bits = bits_for(count);
   auto current = Buffer::allocate(count * 8, resources.memory, "sorting coordinates");
@@ -151,9 +152,12 @@ Expected<Buffer> sorted_permutation(const Coordinates& coordinates, std::span<co
   if (count > 1) groups = group_keys(coordinates, needed_keys(modes, already), number_bits);
   if (groups.empty()) groups.emplace_back();  // nothing to sort by: the words are the entries' numbers
   std::vector<Histogram> histograms;
+  const auto passes_of = [](const Group& group) { return (group.bits + digit_bits_limit - 1) / digit_bits_limit; };
+  unsigned all_passes = 0, passed = 0;
+  for (const Group& group : groups) all_passes += passes_of(group);
   for (const Group& group : groups) {
     fill_keys(current->as<std::uint64_t>(), coordinates, group, number_bits, &group == &groups.front(), resources);
-    const unsigned passes = (group.bits + digit_bits_limit - 1) / digit_bits_limit;
+    const unsigned passes = passes_of(group);
     for (unsigned done = 0, pass = 0; pass < passes; ++pass) {
       if (resources.cancellation.cancelled()) return fail(ErrorKind::cancelled, "cancelled while sorting");
       unsigned bits = (group.bits - done + passes - pass - 1) / (passes - pass);
@@ -161,6 +165,7 @@ Expected<Buffer> sorted_permutation(const Coordinates& coordinates, std::span<co
                      resources))
         std::swap(*current, *other);
       done += bits;
+      if (told) told(static_cast<double>(++passed) / all_passes);
     }
   }
 

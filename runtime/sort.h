@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -21,7 +22,9 @@ std::span<const std::uint32_t> needed_keys(std::span<const std::uint32_t> modes,
 /// entry. Elements have coordinate_bits(count). Parallel least-significant-digit radix sort on
 /// words that hold some key bits above the entry's number, so it works for any number of modes, any extents and any
 /// count. `already` is an order the entries are known to have (may be empty); keys it makes redundant are not sorted by.
+/// `told` gets the share that is done, after each pass.
 Expected<Buffer> sorted_permutation(const Coordinates& coordinates, std::span<const std::uint32_t> modes,
-                                    std::span<const std::uint32_t> already, const Resources& resources);
+                                    std::span<const std::uint32_t> already, const Resources& resources,
+                                    const std::function<void(double share)>& told = {});
 
 }  // namespace weft

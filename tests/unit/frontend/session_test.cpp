@@ -221,6 +221,28 @@ TEST_CASE("one thread that sums tells how far it is, and sums the same when nobo
   }
 }
 
+TEST_CASE("of runs that are repeated the warm-up is the first, and what is told never goes back") {
+  std::vector<double> shares;
+  std::vector<std::string> runs;
+  EngineOptions options;
+  options.resources.threads = Threads(1);
+  options.use_cache = false;
+  options.resources.progress = [&](std::string_view what, double share) {
+    const std::string run(what.substr(0, what.find(',')));
+    if (!run.starts_with("run") && run != "warm-up") return;
+    shares.push_back(share);
+    if (runs.empty() || runs.back() != run) runs.push_back(run);
+  };
+  const auto session = Session::create(options);
+  REQUIRE(session);
+  for (const char* name : {"A", "B", "C"}) session->set(name, generated("uniform(900x900)"));
+  EvaluateOptions evaluate;
+  evaluate.repeat = 2;
+  REQUIRE(session->evaluate("s = (A(i,j) * B(j,k) * C(k,i))", {"A", "B", "C"}, evaluate));
+  CHECK(runs == std::vector<std::string>{"warm-up", "run 1 of 2", "run 2 of 2"});
+  CHECK(std::ranges::is_sorted(shares));
+}
+
 TEST_CASE("under a memory limit, what is kept for other texts makes way") {
   const Memory memory(40 << 20);
   const Session session = session_with(1, memory);

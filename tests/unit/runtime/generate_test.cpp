@@ -1,5 +1,9 @@
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
 #include "unit/runtime/reference.h"
 #include "weft/file.h"
 
@@ -84,6 +88,19 @@ TEST_CASE("sparse draws exactly the coordinates of its definition") {
   CHECK(stored(generated("sparse(40x50,nnz=99)", {}, 1)) == stored(generated("sparse(40x50,nnz=99)", {}, 2)));
   CHECK(generated("sparse(9x9,nnz=9)", parse_format("ss:0,1:f32").value()).values().as<float>()[0] ==
         generated("uniform(9)", parse_format("d:0:f32").value()).values().as<float>()[0]);
+}
+
+TEST_CASE("what is told of how far a tensor is generated never goes back, and is told often") {
+  for (const char* text : {"sparse(3000x3000,nnz=100000)", "sparse(30x3000x3000,nnz=100)", "sparse(300x300,nnz=80000)", "uniform(300x300)"}) {
+    std::vector<double> shares;
+    Resources telling = resources(2);
+    telling.progress = [&](std::string_view, double share) { shares.push_back(share); };
+    REQUIRE(generate_tensor(text, std::nullopt, telling, "G"));
+    CHECK(std::ranges::is_sorted(shares));
+    CHECK(shares.front() == 0);
+    CHECK(shares.back() <= 1);
+    if (std::string_view(text) == "sparse(3000x3000,nnz=100000)") CHECK(shares.size() > 10);
+  }
 }
 
 TEST_CASE("what is a generator, and what is wrong with it") {
