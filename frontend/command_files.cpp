@@ -74,7 +74,8 @@ Expected<void> convert_file(const CommandOptions& options) {
   if (!format) return std::unexpected(format.error());
   const auto tensor = load_operand(from, *format, *resources, shown_name(from), &facts);
   if (!tensor) return std::unexpected(tensor.error());
-  if (auto written = write_tensor(*tensor, to, *resources, shown_name(from)); !written) return written;
+  clear_progress();
+  if (auto written = write_tensor(*tensor, to, writing_resources(*resources, to), shown_name(from)); !written) return written;
   if (resources->progress) clear_progress();
   if (options.json) return write_text(*options.json, info_json(*tensor, to, resources->threads));
   if (options.quiet) return {};

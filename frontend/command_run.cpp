@@ -289,7 +289,7 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
   }
   for (const auto& [name, path] : *outputs) {
     if (!run) continue;
-    if (auto written = write_tensor(evaluation->results.at(name), path, *resources, name); !written) return written;
+    if (auto written = write_tensor(evaluation->results.at(name), path, writing_resources(*resources, path), name); !written) return written;
   }
   if (resources->progress) clear_progress();
   const auto& read_ms = operands->read_ms;

@@ -19,6 +19,7 @@
 
 #include "runtime/file_name.h"
 #include "runtime/output_file.h"
+#include "weft/file.h"
 
 namespace weft {
 namespace {
@@ -74,6 +75,14 @@ Progress terminal_progress(bool quiet) {
     const std::size_t most = columns > done.size() ? columns - done.size() - 1 : 0;
     put(fmt::format("\r\033[K{}{}", shortened(what, most), done));
   };
+}
+
+Resources writing_resources(const Resources& resources, const std::string& path) {
+  Resources writing = resources;
+  struct stat status {};
+  const bool to_file = fstat(STDOUT_FILENO, &status) == 0 && S_ISREG(status.st_mode);
+  if (writes_standard_output(path) && !to_file) writing.progress = {};
+  return writing;
 }
 
 void clear_progress() {

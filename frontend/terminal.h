@@ -17,6 +17,9 @@ std::size_t terminal_columns(int descriptor);
 
 /// A progress line on standard error, from the second second on; empty unless standard error is a terminal.
 Progress terminal_progress(bool quiet);
+/// The resources with which a tensor is written to a path. Without progress where that is standard output and leads to no file: what
+/// comes there may stand on the same terminal, however many other commands are between.
+Resources writing_resources(const Resources& resources, const std::string& path);
 /// Removes the progress line, if one stands.
 void clear_progress();
 

@@ -8,6 +8,7 @@
 #include "frontend/repl/commands.h"
 #include "frontend/repl/file_argument.h"
 #include "frontend/command.h"
+#include "frontend/terminal.h"
 #include "weft/file.h"
 
 namespace weft {
@@ -97,7 +98,7 @@ Expected<void> command_write(Repl& repl, const std::string& argument) {
   if (split.name.empty() || split.spec.empty()) return input_error(fmt::format(":write wants NAME=PATH, not '{}'", argument));
   const auto tensor = repl.tensor(split.name);
   if (!tensor) return std::unexpected(tensor.error());
-  return write_tensor(*tensor, split.spec, repl.resources(), split.name);
+  return write_tensor(*tensor, split.spec, writing_resources(repl.resources(), split.spec), split.name);
 }
 
 Expected<void> command_drop(Repl& repl, const std::string& argument) {

@@ -197,19 +197,30 @@ def case_progress_fits_the_terminal(weft):
     os.close(theirs)
 
 
-def case_progress_is_cut_between_characters(weft):
-    """The name is that of a pipe, so that reading takes as long as it is written to."""
-    name = "größe_" * 12 + ".tns"
+def read_slowly(weft, name, *arguments, columns=100):
+    """What a terminal shows of a command that reads the name, that of a pipe, which is written to for two seconds (mostly
+    comments); and its lines of progress."""
     os.mkfifo(weft.path(name))
-    with Terminal(weft, "info", name, env={"TERM": "xterm"}, columns=40) as terminal:
+    with Terminal(weft, *arguments, env={"TERM": "xterm"}, columns=columns) as terminal:
         with open(weft.path(name), "w", encoding="utf-8") as pipe:
             for row in range(1, 20):
-                pipe.write("".join(f"{row} {column} 1\n" for column in range(1, 10001)))
+                pipe.write(f"{row} 1 1\n" + ("#" * 99 + "\n") * 1500)
                 pipe.flush()
                 time.sleep(0.1)
         shown, status = terminal.end()
         require_equal(status, 0, f"status of {shown!r}")
-        lines = [part.split(b"\r")[0].decode() for part in terminal.shown.split(b"\r\x1b[K")[1:-1]]
+        return shown, [part.split(b"\r")[0].decode() for part in terminal.shown.split(b"\r\x1b[K")[1:-1]]
+
+
+def case_progress_is_gone_before_a_tensor_comes(weft):
+    shown, lines = read_slowly(weft, "x.tns", "convert", "x.tns", "-")
+    require(any("reading x.tns" in line for line in lines), f"lines of progress: {lines[:3]!r}")
+    require(shown.startswith("1 1 1\n2 1 1\n") and "%" not in shown, f"what stands there: {shown[:200]!r}")
+
+
+def case_progress_is_cut_between_characters(weft):
+    name = "größe_" * 12 + ".tns"
+    _, lines = read_slowly(weft, name, "info", name, columns=40)
     require(any(line.startswith("...") and "größe_.tns " in line for line in lines), f"lines of progress: {lines!r}")
     require_equal({len(line) for line in lines}, {39}, f"characters of {lines!r}")
 
