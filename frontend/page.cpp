@@ -18,12 +18,6 @@ constexpr double far_off = 1.5;  // a prediction that is further off than this i
 
 std::string code(std::string_view text) { return fmt::format("<code>{}</code>", escaped(text)); }
 
-double total_ns(const Explanation& explained) {
-  double sum = 0;
-  for (const ExplainedLoop& loop : explained.loops) sum += loop.ns;
-  return sum;
-}
-
 double conversion_ns(const Explanation& explained) {
   double sum = 0;
   for (const ExplainedLayout& layout : explained.layouts) sum += layout.conversion_ns_a_run;
@@ -89,7 +83,7 @@ std::string header(const Report& report, bool ran) {
 std::string costs(const Report& report) {
   const Explanation& explained = explanation_of(report);
   const double converting = conversion_ns(explained);
-  const double total = total_ns(explained) + converting;
+  const double total = work_ns(explained);
   const auto dearest = std::ranges::max_element(explained.loops, {}, &ExplainedLoop::ns);
   if (dearest == explained.loops.end() || total <= 0) {
     return section("Where the time goes", "<p class=\"lead\">There is no loop: a scalar product.</p>\n");
@@ -133,7 +127,7 @@ std::string ratio(double counted, double predicted) {
 class NestTable {
  public:
   NestTable(const Explanation& explained, std::size_t runs)
-      : explained_(explained), total_(total_ns(explained)), of_which_(runs > 1 ? " in the fastest run" : "") {
+      : explained_(explained), total_(work_ns(explained)), of_which_(runs > 1 ? " in the fastest run" : "") {
     counted_ = std::ranges::any_of(explained.loops, [](const ExplainedLoop& loop) { return loop.counted.has_value(); });
     for (const ExplainedLoop& loop : explained.loops) dearest_ = std::max(dearest_, loop.ns);
   }
@@ -338,6 +332,12 @@ std::string escaped(std::string_view text) {
     }
   }
   return result;
+}
+
+double work_ns(const Explanation& explained) {
+  double sum = conversion_ns(explained);
+  for (const ExplainedLoop& loop : explained.loops) sum += loop.ns;
+  return sum;
 }
 
 std::string percent_text(double fraction) {

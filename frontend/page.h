@@ -17,6 +17,9 @@ std::string page(const Report& report, const std::map<std::string, double>& read
 /// Text as HTML shows it: & < > " ' are written as entities.
 std::string escaped(std::string_view text);
 
+/// What every share on a page is of: the time predicted for all loops, on one thread, and for a run's part of the conversions.
+double work_ns(const Explanation& explained);
+
 /// "37 %", "< 1 %".
 std::string percent_text(double fraction);
 

@@ -36,7 +36,7 @@ section { background: var(--card); border: 1px solid var(--line); border-radius:
 .tile { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 10px 14px; }
 .tile b { display: block; font-size: 21px; font-weight: 600; line-height: 1.25; overflow-wrap: anywhere; }
 .tile span { color: var(--soft); font-size: 12.5px; }
-.lead { font-size: 17px; margin-bottom: 12px; }
+.lead { font-size: 17px; margin-bottom: 12px; overflow-wrap: anywhere; }
 .strip { display: flex; height: 26px; border-radius: 6px; overflow: hidden; background: var(--well); }
 .strip i { display: block; min-width: 1px; border-right: 1px solid var(--card); background: var(--c); }
 .key { display: flex; flex-wrap: wrap; gap: 4px 18px; margin: 10px 0 0; padding: 0; list-style: none; font-size: 13px; }

@@ -39,9 +39,7 @@ struct Node {
 
 class Picture {
  public:
-  explicit Picture(const Explanation& explanation) : explained_(explanation) {
-    for (const ExplainedStatement& statement : explained_.statements) total_ += statement.ns;
-  }
+  explicit Picture(const Explanation& explanation) : explained_(explanation), total_(work_ns(explanation)) {}
 
   std::string draw() {
     std::vector<bool> is_root(explained_.statements.size(), true);

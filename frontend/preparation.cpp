@@ -487,7 +487,12 @@ class Preparation {
     }
     if (plan) {
       report().tree = print_trees(plan->schedule, network);
-      Explanation explained = explanation(*plan, Problem{network, facts, plan_options}, report().threads);
+      // Those of results beside layouts follow from these, and were not asked for.
+      PlanOptions requested = plan_options;
+      std::erase_if(requested.result_formats, [&](const auto& result) {
+        return !options_.formats.contains(result.first.substr(0, result.first.find('.')));
+      });
+      Explanation explained = explanation(*plan, Problem{network, facts, requested}, report().threads);
       explained.calibrated = !pipeline_.options().calibration.empty();
       if (!explained.runner_up.schedule.empty())
         explained.runner_up.schedule = with_stated_formats(std::move(explained.runner_up.schedule), stated_);

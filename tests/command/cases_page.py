@@ -75,6 +75,33 @@ def case_page_of_a_plan(weft):
         require_in(part, "".join(page.texts), "the page")
 
 
+def case_shares_are_of_one_whole(weft):
+    """Conversions are part of it, on the strip, in the table and in the tree."""
+    arguments = ["y(i) = A(i,j) * x(j)", "A=sparse(90x90,nnz=900,seed=1)", "x=ones(90)", "--format", "A:dia"]
+    plan = weft("plan", *arguments, "--html", "plan.html").out
+    require_in("converted", plan, "layouts")
+    require_in("y d:0 f64  result, dense: any entry may be written", plan, "a result of which nothing was asked")
+    require_in("y d:0 f64  result, requested", weft("plan", *arguments, "--format", "y:d").out, "one that was asked for")
+    text = weft.text("plan.html")
+    lead = re.findall(r"<b>([^<]* %)</b> of [^<]* is the loop over <b>(\w+)</b>", text)[0]
+    page = Page(text)
+    header, *rows = page.tables[0]
+    told = [row[header.index("predicted, one thread")] for row in rows if row[0].startswith(f"for {lead[1]}")]
+    require(told and all(time.endswith(f" {lead[0]}") for time in told), f"the share of the loop: {lead[0]} in the sentence, {told} in the table")
+    strip = re.findall(r"</code> ([^<]* %) <span", text)
+    tree = re.findall(r"class=\"small\"[^>]*>([^<]* %) ·", text)
+    require_equal(tree, strip, "shares of products in the tree")
+    require(all(share != "100 %" for share in tree), f"conversions take their part: {tree}")
+
+
+def case_long_names_stay_on_the_card(weft):
+    name = "a_name_" * 40
+    weft("plan", f"y(i) = {name}(i)", f"{name}=ones(9)", "--html", "plan.html")
+    text = weft.text("plan.html")
+    require_in("<p class=\"lead\">", text, "the sentence")
+    require(re.search(r"\.lead \{[^}]*overflow-wrap: anywhere", text), "the sentence that has the product is wrapped anywhere")
+
+
 def case_counted_iterations_are_those_of_the_data(weft):
     # 6 entries in 3 rows; every row of 4.
     weft.write("M.mtx", "%%MatrixMarket matrix coordinate real general\n5 4 6\n1 1 1\n1 2 1\n3 1 1\n3 3 1\n3 4 1\n5 2 1\n")
