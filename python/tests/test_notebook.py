@@ -242,6 +242,14 @@ def test_unknown_name_is_told_with_a_near_one(shell):
     assert told.stdout.splitlines()[-1] == "the notebook has Matrix"
 
 
+def test_modules_and_classes_are_no_operands(shell):
+    """Those of numpy have functions that are named like the properties of an array."""
+    shell.push({"np": np, "float64": np.float64})
+    assert not {"np", "float64"} & set(notebook.operand_names(shell.user_ns))
+    _, told = run(shell, "%weft y(i) = npp(i)")
+    assert "InputError" in told.stdout and "the notebook has" not in told.stdout
+
+
 @pytest.mark.parametrize("cell, message", [
     ("%%weft -q\ny = a", "has no option -q; it has -o, --format"),
     ("%%weft -o\ny = a", "-o needs a value"),

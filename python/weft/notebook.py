@@ -23,6 +23,7 @@ import re
 import shlex
 import statistics
 import time
+import types
 
 import _weft
 
@@ -215,8 +216,8 @@ def _add_near_name(error, variables):
 
 
 def operand_names(variables):
-    """Variables that can be operands: numbers, arrays, matrices, tensors."""
-    return [name for name, value in variables.items() if not name.startswith("_") and (
+    """Variables that can be operands: numbers, arrays, matrices, tensors. numpy has functions named shape and dtype itself."""
+    return [name for name, value in variables.items() if not name.startswith("_") and not isinstance(value, (type, types.ModuleType)) and (
         isinstance(value, _weft.Tensor) or type(value) in (int, float) or hasattr(value, "shape") and hasattr(value, "dtype"))]
 
 
