@@ -37,7 +37,10 @@ class Command:
         self.examples = re.search(r"^Examples:\n(.*)", text, re.MULTILINE | re.DOTALL).group(1).strip().splitlines()
         below = text.split("\n\n", 2)[2] if "\n\n" in text else ""
         below = re.sub(r"^(Options|Subcommands):\n(  .*\n)*", "", below, flags=re.MULTILINE)
-        self.below = re.sub(r"Examples:\n.*", "", below, flags=re.DOTALL).strip()
+        below = re.sub(r"Examples:\n.*", "", below, flags=re.DOTALL).strip()
+        statuses = re.search(r"^Exit status: (.*)$", below, re.MULTILINE)  # of the help of all commands alone
+        self.statuses = statuses[1] if statuses else ""
+        self.below = below.replace(statuses[0], "").strip() if statuses else below
 
     @property
     def page(self):
@@ -50,7 +53,8 @@ def roff(text):
 
 
 def man(command, all_commands):
-    lines = [f".TH {command.page.upper()} 1 \"\" \"weft\" \"User Commands\"", ".SH NAME", f"{roff(command.page)} \\- {roff(command.summary.rstrip('.'))}",
+    # Words to type are cut nowhere, NAME:like(OPERAND) for one.
+    lines = [f".TH {command.page.upper()} 1 \"\" \"weft\" \"User Commands\"", ".nh", ".SH NAME", f"{roff(command.page)} \\- {roff(command.summary.rstrip('.'))}",
              ".SH SYNOPSIS", ".nf"]
     lines += [roff(usage) for usage in command.usage] + [".fi"]
     if not command.name:
@@ -65,8 +69,7 @@ def man(command, all_commands):
     if command.below:
         lines += [".SH DESCRIPTION", ".nf", roff(command.below), ".fi"]
     lines += [".SH EXAMPLES", ".nf"] + [roff(example) for example in command.examples] + [".fi"]
-    if command.name:
-        lines += [".SH EXIT STATUS", "0 success, 2 wrong input, 3 not supported, 4 internal error, 5 limit reached, 130 interrupted."]
+    lines += [".SH EXIT STATUS", roff(command.statuses or all_commands[0].statuses)]
     others = [each for each in all_commands if each.page != command.page]
     lines += [".SH SEE ALSO", ",\n".join(f"\\fB{roff(each.page)}\\fR(1)" for each in others)]
     return "\n".join(lines) + "\n"

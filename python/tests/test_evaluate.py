@@ -221,6 +221,7 @@ def test_many_threads_at_once(matrix):
 def test_plan_and_report(matrix):
     plan = weft.plan(SPMV, M=matrix, x=np.ones(20))
     assert plan.tree == "(M * x)" and "for i" in plan.loops and "predicted" in str(plan) and "define" in plan.llvm
+    assert re.search(r"predicted ([.\d]+ [mun]?s) on", str(plan))[1] in repr(weft.plan(SPMV, M=matrix, x=np.ones(20)))
     assert plan.report["operands"]["M"]["nnz"] == matrix.nnz
     assert np.array_equal(weft.evaluate(SPMV, M=matrix, x=np.ones(20), schedule=plan.schedule), matrix @ np.ones(20))
     ran = weft.plan(SPMV, M=matrix, x=np.ones(20), run=True)

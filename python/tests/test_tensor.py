@@ -26,6 +26,7 @@ def test_what_it_tells(T, dense):
     assert T.dtype == np.float64 and T.nbytes > 0
     assert T.nnz == (120 if T.format.startswith("ddd") else np.count_nonzero(dense))
     assert repr(T) == f"<weft.Tensor 4x5x6 {T.format} f64, {T.nnz} stored>"
+    assert repr(weft.tensor(2.5)) == "<weft.Tensor scalar f64, 1 stored>"
     with pytest.raises(AttributeError):
         T.shape = (1, 2, 3)
     with pytest.raises(TypeError):

@@ -117,4 +117,16 @@ class Plan:
 
     def __repr__(self):
         report = self.report
-        return f"<weft.Plan {report['expression']}: {report['tree']}, predicted {report['predicted_ms']:.3g} ms>"
+        return f"<weft.Plan {report['expression']}: {report['tree']}, predicted {_time(report['predicted_ms'])}>"
+
+
+def _time(milliseconds):
+    """As every text of weft has it.
+
+    >>> _time(0.000201), _time(0.00264), _time(29.44), _time(2500), _time(0.9996)
+    ('201 ns', '2.64 us', '29.4 ms', '2.5 s', '1 ms')
+    """
+    for unit, factor in (("ns", 1e6), ("us", 1e3), ("ms", 1)):
+        if milliseconds * factor < 999.5:
+            return f"{milliseconds * factor:.3g} {unit}"
+    return f"{milliseconds / 1000:.3g} s"

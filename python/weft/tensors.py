@@ -242,7 +242,8 @@ class Tensor(_weft.Tensor):
 
     def __repr__(self):
         shape = "x".join(map(str, self.shape)) or "scalar"
-        return f"<weft.Tensor {shape} {self.format} {'f32' if self._scalar else 'f64'}, {self.nnz} stored>"
+        words = (shape, self.format, "f32" if self._scalar else "f64")  # a scalar has no format
+        return f"<weft.Tensor {' '.join(word for word in words if word)}, {self.nnz} stored>"
 
     def __len__(self):
         if not self.shape:

@@ -126,6 +126,15 @@ def case_the_worked_example_of_the_planner_is_what_it_plans(weft):
     require_in("optimal: all", explained, "the proof")
 
 
+def case_man_pages_are_alike(_):
+    pages = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs/man").glob("*.1")}
+    require(len(pages) == 10, f"pages: {sorted(pages)}")
+    for name, text in pages.items():
+        require_in(".SH EXIT STATUS\n0 success, 2 wrong input", text, name)
+        require("Exit status:" not in text, f"the statuses stand once in {name}")
+        require_in("\n.nh\n", text, f"{name}: words to type are not hyphenated")
+
+
 def case_bash_completes(_):
     """An expression in the place of a command means run."""
     if not shutil.which("bash"):
