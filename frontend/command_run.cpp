@@ -289,7 +289,8 @@ Expected<void> run_or_plan(const CommandOptions& options, bool run) {
   }
   for (const auto& [name, path] : *outputs) {
     if (!run) continue;
-    if (auto written = write_tensor(evaluation->results.at(name), path, writing_resources(*resources, path), name); !written) return written;
+    const Resources writing = writing_resources(*resources, path);
+    if (auto written = write_tensor(evaluation->results.at(name), path, writing, name); !written) return written;
   }
   if (resources->progress) clear_progress();
   const auto& read_ms = operands->read_ms;

@@ -1,4 +1,4 @@
-// Names of files and directories in what is said to a command of the prompt.
+// Names of files and directories in the arguments of commands of the prompt.
 #pragma once
 
 #include <string>

@@ -92,7 +92,7 @@ class Terminal:
 
 
 def _end_of(text, room):
-    """The end of what is too long, with "..." before it: the end of a path says more than its begin.
+    """The end of a text that is too long, with "..." before it: the end of a path says more than its begin.
 
     >>> _end_of("reading flights.tns", 16), _end_of("reading flights.tns", 19), _end_of("reading", 2)
     ('...g flights.tns', 'reading flights.tns', '')

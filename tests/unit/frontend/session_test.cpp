@@ -221,7 +221,7 @@ TEST_CASE("one thread that sums tells how far it is, and sums the same when nobo
   }
 }
 
-TEST_CASE("of runs that are repeated the warm-up is the first, and what is told never goes back") {
+TEST_CASE("of runs that are repeated the warm-up is the first, and progress never goes back") {
   std::vector<double> shares;
   std::vector<std::string> runs;
   EngineOptions options;

@@ -90,8 +90,9 @@ TEST_CASE("sparse draws exactly the coordinates of its definition") {
         generated("uniform(9)", parse_format("d:0:f32").value()).values().as<float>()[0]);
 }
 
-TEST_CASE("what is told of how far a tensor is generated never goes back, and is told often") {
-  for (const char* text : {"sparse(3000x3000,nnz=100000)", "sparse(30x3000x3000,nnz=100)", "sparse(300x300,nnz=80000)", "uniform(300x300)"}) {
+TEST_CASE("progress of a generated tensor never goes back, and is told often") {
+  for (const char* text :
+       {"sparse(3000x3000,nnz=100000)", "sparse(30x3000x3000,nnz=100)", "sparse(300x300,nnz=80000)", "uniform(300x300)"}) {
     std::vector<double> shares;
     Resources telling = resources(2);
     telling.progress = [&](std::string_view, double share) { shares.push_back(share); };
