@@ -16,6 +16,7 @@
 
 #include "engine/network/exposure.h"
 #include "engine/plan/machine.h"
+#include "engine/plan/schedule/schedule.h"
 #include "frontend/named_operands.h"
 #include "weft/session.h"
 #include "weft/tensor.h"
