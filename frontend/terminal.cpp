@@ -31,12 +31,6 @@ void put(std::string_view text) {
   (void)std::fflush(stderr);
 }
 
-/// A terminal whose cursor goes back to the begin of a line, which is then cleared.
-bool has_lines() {
-  const char* const terminal = std::getenv("TERM");
-  return isatty(STDERR_FILENO) != 0 && (terminal == nullptr || std::strcmp(terminal, "dumb") != 0);
-}
-
 std::string directory_of_file(const std::string& path) {
   const std::size_t slash = path.rfind('/');
   return slash == std::string::npos ? "." : path.substr(0, slash + 1);
@@ -64,7 +58,7 @@ std::size_t terminal_columns(int descriptor) {
 }
 
 Progress terminal_progress(bool quiet) {
-  if (quiet || !has_lines()) return {};
+  if (quiet || !moves_cursor(STDERR_FILENO)) return {};
   const auto start = std::chrono::steady_clock::now();
   return [start](std::string_view what, double fraction) {
     if (std::chrono::steady_clock::now() - start < std::chrono::seconds(1)) return;

@@ -1,7 +1,10 @@
 // What the command shows while it works, and how it writes text to a place.
 #pragma once
 
+#include <unistd.h>
+
 #include <cstddef>
+#include <cstdlib>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +17,13 @@ namespace weft {
 
 /// Of the terminal behind the descriptor; where there is none, more than any text has.
 std::size_t terminal_columns(int descriptor);
+
+/// A terminal whose cursor goes back to the begin of a line, which is then cleared. Inline: line editors, which libweft does not
+/// hold, call it.
+inline bool moves_cursor(int descriptor) {
+  const char* const terminal = std::getenv("TERM");
+  return isatty(descriptor) != 0 && terminal != nullptr && std::string_view(terminal) != "dumb";
+}
 
 /// A progress line on standard error, from the second second on; empty unless standard error is a terminal.
 Progress terminal_progress(bool quiet);

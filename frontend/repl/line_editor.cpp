@@ -8,12 +8,16 @@
 #include <csignal>
 #include <cstdio>
 
+#include "frontend/repl/key_reader.h"
+#include "frontend/terminal.h"
+
 namespace weft {
 
 namespace {
 
 struct EditState {
   LineEditor::Complete complete;
+  KeyReader keys{STDIN_FILENO};
   EditLine* edit = nullptr;
   ::History* history = nullptr;
   std::string prompt;
@@ -49,6 +53,13 @@ EditState& state_of(EditLine* edit) {
   return *state;
 }
 
+/// Does the terminal mark where pasted text begins and ends? Only while a line is edited: other programs may not know the marks.
+void bracket_pasted_text(bool marked) {
+  if (!moves_cursor(STDOUT_FILENO)) return;
+  std::fputs(marked ? "\033[?2004h" : "\033[?2004l", stdout);
+  std::fflush(stdout);
+}
+
 bool ends_word(const std::string& candidate) { return candidate.find_last_of("/(=:") != candidate.size() - 1; }
 
 /// libedit keeps the address of the state.
@@ -60,6 +71,7 @@ class EditedLines : public LineEditor {
   EditedLines& operator=(const EditedLines&) = delete;
   EditedLine read(const std::string& prompt) override;
   void remember(const std::string& entry) override;
+  void drop_pasted() override { state_.keys.drop_pasted(); }
 
  private:
   EditState state_;
@@ -75,6 +87,11 @@ EditedLines::EditedLines(Complete complete) {
   el_set(edit, EL_CLIENTDATA, &state_);
   // libedit calls back through plain functions.
   el_set(edit, EL_PROMPT, +[](EditLine* of) { return state_of(of).prompt.data(); });
+  el_set(edit, EL_GETCFN, +[](EditLine* of, wchar_t* character) {
+    const auto next = state_of(of).keys.next();
+    *character = next.value_or(L'\0');
+    return next ? 1 : 0;
+  });
   el_set(edit, EL_HIST, history, state_.history);
   el_set(edit, EL_EDITOR, "emacs");
   el_set(edit, EL_ADDFN, "weft-complete", "complete the word", +[](EditLine* of, int) -> unsigned char {
@@ -95,6 +112,8 @@ EditedLines::EditedLines(Complete complete) {
   el_set(edit, EL_BIND, "\t", "weft-complete", nullptr);
   // While a line is edited Ctrl-C and Ctrl-Z are keys and no signals; while a kernel runs the terminal is as it was.
   el_set(edit, EL_SETTY, "-d", "-isig", nullptr);
+  // Neither becomes the other, so that in pasted text a carriage return and a newline are seen to be one end of a line.
+  el_set(edit, EL_SETTY, "-d", "-icrnl", "-inlcr", nullptr);
   el_set(edit, EL_ADDFN, "weft-interrupt", "throw the line away", +[](EditLine* of, int) -> unsigned char {
     state_of(of).interrupted = true;
     // "^C" goes behind the line as text and a typed newline follows, so that libedit knows which row the cursor ends in
@@ -107,9 +126,11 @@ EditedLines::EditedLines(Complete complete) {
   });
   el_set(edit, EL_BIND, "^C", "weft-interrupt", nullptr);
   el_set(edit, EL_ADDFN, "weft-suspend", "stop until the shell goes on", +[](EditLine* of, int) -> unsigned char {
+    bracket_pasted_text(false);
     el_set(of, EL_PREP_TERM, 0);
     raise(SIGTSTP);
     el_set(of, EL_PREP_TERM, 1);
+    bracket_pasted_text(true);
     return CC_REDISPLAY;
   });
   el_set(edit, EL_BIND, "^Z", "weft-suspend", nullptr);
@@ -127,7 +148,9 @@ EditedLine EditedLines::read(const std::string& prompt) {
   state_.interrupted = false;
   el_resize(state_.edit);  // the terminal may have another size by now
   int length = 0;
+  bracket_pasted_text(true);
   const char* const text = el_gets(state_.edit, &length);
+  bracket_pasted_text(false);
   if (state_.interrupted) return {LineEnd::interrupted, ""};
   if (text == nullptr || length <= 0) return {LineEnd::finished, ""};
   std::string line(text, static_cast<std::size_t>(length));

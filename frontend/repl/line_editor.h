@@ -31,6 +31,8 @@ class LineEditor {
   virtual EditedLine read(const std::string& prompt) = 0;
   /// Reached with the arrow keys and Ctrl-R. One line.
   virtual void remember(const std::string& entry) = 0;
+  /// Lines that were pasted with one that was interrupted are not read.
+  virtual void drop_pasted() {}
 };
 
 /// `complete` is called while a line is read, and lives as long as the editor.

@@ -136,7 +136,10 @@ Expected<int> run_interactive(const CommandOptions& options, MakeLineEditor make
   while (!finished && !session->finished()) {
     const auto text = edited_statement(*editor, history, finished);
     if (!text) continue;
-    if (const auto done = execute(*session, activity, *text); !done) report(done.error());
+    if (const auto done = execute(*session, activity, *text); !done) {
+      report(done.error());
+      if (done.error().kind == ErrorKind::cancelled) editor->drop_pasted();
+    }
     if (!options.quiet && activity.seconds() >= 1) write_note(fmt::format("({:.1f} s)\n", activity.seconds()));
   }
   if (auto closed = session->end_output(); !closed) return std::unexpected(closed.error());

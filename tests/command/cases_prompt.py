@@ -1,5 +1,7 @@
 """The prompt at a terminal: long output, other languages' habits, arithmetic, shell commands, interrupted lines."""
 
+import time
+
 from cases_repl import has_line_editor, start
 from harness import Skip, require, require_equal, require_in
 
@@ -55,3 +57,38 @@ def case_an_expression_that_failed_is_not_the_last(weft):
         terminal.say("s = A(i,j);")
         require_in("error", terminal.say("t = A(i,j,k)"), "an error")
         require_equal(terminal.say(":tree"), "A\n", "the tree of what succeeded")
+
+
+def pasted(text):
+    """As a terminal sends it that was asked to mark what is pasted."""
+    return f"\x1b[200~{text}\x1b[201~"
+
+
+def case_pasted_text(weft):
+    if not has_line_editor(weft):
+        raise Skip("no line editor")
+    with start(weft, env={"TERM": "xterm"}) as terminal:
+        terminal.say("big = 7;")
+        require_in("b: 3 d:0 f64", terminal.say(pasted("b\t= ones(3)")), "a tab completes nothing")
+        require(b"\x1b[?2004l" in terminal.shown and terminal.shown.endswith(b"weft> "), f"marks only while a line is edited: {terminal.shown!r}")
+        for end in ("\r\n", "\r", "\n", "\r\r"):
+            terminal.type(pasted(f"x = 2;{end}\ty(i) ={end}  b(i) * x;{end}\x07\x15y[0]*10{end}1+1"))
+            shown = terminal.until("weft> 1+1")
+            require_in("\n20.0\n", shown, f"statements with {end!r} at their ends")
+            require_equal(shown.count("weft> "), 3, f"prompts: {shown!r}")
+            require_equal(terminal.say(""), "2.0\n", "the last line waits for its end")
+        require_equal(terminal.say("bi\t"), "7.0\n", "a tab that is typed completes")
+
+
+def case_interrupt_drops_pasted_lines(weft):
+    if not has_line_editor(weft):
+        raise Skip("no line editor")
+    with start(weft, "--threads", "1", env={"TERM": "xterm"}) as terminal:
+        terminal.say("A = uniform(3000x3000);")
+        terminal.say(":set repeat 1000")
+        terminal.type(pasted(":time B(i,k) = A(i,j) * A(j,k)\n6*7\n"))
+        terminal.until("A(j,k)\n")
+        time.sleep(1.5)
+        terminal.type("\x03", editing=False)
+        require_in("interrupted", terminal.until("weft> "), "what is said")
+        require_equal(terminal.say("1+1"), "2.0\n", "the line after it was not executed")
