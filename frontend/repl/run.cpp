@@ -78,18 +78,19 @@ Expected<int> run_script(const CommandOptions& options, const std::string& name,
 std::optional<std::string> edited_statement(LineEditor& editor, History& history, bool& finished) {
   EditedLine line = editor.read("weft> ");
   std::string text(without_comment(line.text));
-  std::string typed = line.text;
+  // Lines become one entry; a comment that is not the last of it would swallow what follows.
+  std::string entry = line.text;
   while (line.end == LineEnd::entered && goes_on(text)) {
     line = editor.read("  ... ");
     // An empty line ends what was never closed; the error shows where.
     if (line.text.find_first_not_of(" \t\r") == std::string::npos) break;
     text = joined(std::move(text), without_comment(line.text));
-    typed = joined(std::move(typed), line.text);
+    entry = text;
   }
   finished = line.end == LineEnd::finished;
   if (line.end != LineEnd::entered) return std::nullopt;
   const std::size_t before = history.entries().size();
-  history.add(std::move(typed));
+  history.add(std::move(entry));
   if (history.entries().size() > before) editor.remember(history.entries().back());
   return text;
 }

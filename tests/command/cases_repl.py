@@ -249,6 +249,29 @@ def case_terminal_history(weft):
         require_in("[1. 1.]\n", terminal.until("]\nweft> "), "a line of the session before")
 
 
+def case_terminal_history_of_lines_with_comments(weft):
+    if not has_line_editor(weft):
+        return
+    with start(weft) as terminal:
+        terminal.say("B = ones(2); C = ones(2);  # two")
+        terminal.say("A(i) =  # a sum", "  ... ")
+        terminal.say("# of", "  ... ")
+        terminal.say("B(i)  # this \\", "weft> ")
+        terminal.say("D(i) = B(i) * # that", "  ... ")
+        terminal.say("C(i) # and another")
+        terminal.say(":drop A D")
+        terminal.type("\x10" * 3 + "\r")
+        require_in("[1. 1.]\n", terminal.until("weft> "), "the first statement once more")
+        terminal.type("\x10" * 3 + "\r")
+        require_in("[1. 1.]\n", terminal.until("weft> "), "the second statement once more")
+        require_in("A  2 d:0", terminal.say(":list"), "what they assigned")
+        terminal.type("\x04")
+        terminal.end()
+    lines = weft.text("state/weft/history").splitlines()
+    require_equal(lines[0], "B = ones(2); C = ones(2);  # two", "a comment behind all of an entry stays")
+    require(all("#" not in line for line in lines[1:]), f"comments within a statement: {lines}")
+
+
 def case_terminal_completion(weft):
     if not has_line_editor(weft):
         return
