@@ -4,7 +4,6 @@
 #include <sys/wait.h>
 
 #include <charconv>
-#include <cstdlib>
 
 #include "frontend/file_text.h"
 #include "frontend/page.h"
@@ -89,7 +88,7 @@ Expected<void> command_output(Repl& repl, const std::string& argument) {
 Expected<void> command_shell(Repl& repl, const std::string& argument) {
   if (!repl.place().shell) return unsupported("shell commands run only where they are typed, at a terminal; not from a script");
   if (argument.empty()) return input_error("! is followed by a shell command, as in !ls");
-  const int status = std::system(argument.c_str());
+  const int status = repl.place().shell(argument);
   if (status == -1) return resource_error("no process could be started for the shell");
   if (WIFSIGNALED(status)) return repl.place().print(fmt::format("ended by signal {}\n", WTERMSIG(status)));
   if (WEXITSTATUS(status) == 0) return {};

@@ -25,7 +25,8 @@ struct ReplPlace {
   /// A fresh cancellation, which from now on an interrupt sets; the one before may be set already.
   std::function<Cancellation()> cancellation;
   std::function<std::vector<std::string>()> history = {};  ///< lines typed so far; empty where none are typed
-  bool shell = false;                                      ///< may shell commands run?
+  /// Runs a shell command, which has the terminal to itself: as std::system() does. Empty where none may run.
+  std::function<int(const std::string& command)> shell = {};
 };
 
 class Repl {

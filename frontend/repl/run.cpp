@@ -111,14 +111,19 @@ Expected<int> run_interactive(const CommandOptions& options, MakeLineEditor make
   History history(history_path());
   ReplPlace place = place_with(activity, cancel_on_interrupt_and_go_on);
   place.history = [&history] { return history.entries(); };
-  // How long a page is read is none of what takes so long.
+  // How long a page is read, or a shell command runs, is none of what takes so long.
   place.print = [&activity](std::string_view text) {
     activity.end();
     auto printed = print_paged(text);
     activity.begin();
     return printed;
   };
-  place.shell = true;
+  place.shell = [&activity](const std::string& command) {
+    activity.end();
+    const int status = std::system(command.c_str());
+    activity.begin();
+    return status;
+  };
   auto session = Repl::create(options, std::move(place));
   if (!session) return std::unexpected(session.error());
   const std::unique_ptr<LineEditor> editor = make_editor([&](std::string_view before) {

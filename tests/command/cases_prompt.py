@@ -38,6 +38,13 @@ def case_shell_commands(weft):
         require("!echo" not in shown, f"two lines of history, the last of which is the question: {shown!r}")
 
 
+def case_shell_commands_have_the_terminal_to_themselves(weft):
+    with start(weft, env={"TERM": "xterm"}) as terminal:
+        shown = terminal.say("!sleep 2.2; echo done")
+        require_equal(shown, "done\n", "what is shown, and no time of weft's")
+        require(b"Ctrl-C stops it" not in terminal.shown, f"no line of progress: {terminal.shown!r}")
+
+
 def case_interrupted_lines_leave_a_clean_screen(weft):
     if not has_line_editor(weft):
         raise Skip("no line editor")
