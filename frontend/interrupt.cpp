@@ -6,8 +6,10 @@
 #include <deque>
 #include <string_view>
 #include <sys/time.h>
+#include <termios.h>
 #include <unistd.h>
 
+#include "frontend/terminal.h"
 #include "runtime/unfinished_files.h"
 
 namespace weft {
@@ -18,8 +20,21 @@ std::atomic<const Cancellation*> interrupted{nullptr};
 std::atomic<bool> goes_on_after{false};
 std::atomic<std::int64_t> interrupted_at{0};  // milliseconds
 
+termios modes_before{};
+std::atomic<bool> has_modes{false};
+std::atomic<bool> marks_pasted_text{false};
+
+/// Only of a terminal that is ours: behind a process that was suspended the shell edits lines.
+void restore_terminal() {
+  if (!has_modes.load() || tcgetpgrp(STDIN_FILENO) != getpgrp()) return;
+  tcsetattr(STDIN_FILENO, TCSANOW, &modes_before);
+  const std::string_view end = marks_pasted_text.load() ? "\033[?2004l\n" : "\n";
+  (void)!::write(STDOUT_FILENO, end.data(), end.size());
+}
+
 // Without a cancellation that was noticed in time, the sentence is the handler's to write.
 void end_interrupted() {
+  restore_terminal();
   remove_unfinished_files();
   constexpr std::string_view sentence = "error: interrupted\n";
   (void)!::write(STDERR_FILENO, sentence.data(), sentence.size());
@@ -30,6 +45,7 @@ void on_alarm(int) { end_interrupted(); }
 
 // The default action comes next, so that what waits for the process learns of the signal.
 void on_end(int signal) {
+  restore_terminal();
   remove_unfinished_files();
   raise(signal);
 }
@@ -87,6 +103,13 @@ void end_without_leftovers() {
     sigaction(ending, &action, nullptr);
   }
 }
+
+ModesOfTerminal::ModesOfTerminal() {
+  has_modes.store(tcgetattr(STDIN_FILENO, &modes_before) == 0);
+  marks_pasted_text.store(moves_cursor(STDOUT_FILENO));
+}
+
+ModesOfTerminal::~ModesOfTerminal() { has_modes.store(false); }
 
 void cancel_on_interrupt(const Cancellation& cancellation) {
   goes_on_after.store(false);

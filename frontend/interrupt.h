@@ -18,4 +18,14 @@ void cancel_on_interrupt(const Cancellation& cancellation);
 /// one, a second or more later and the first not heard yet, exits. SIGTERM ends as above. From one thread.
 void cancel_on_interrupt_and_go_on(const Cancellation& cancellation);
 
+/// While a line is edited: a signal that ends the process first gives the terminal of standard input the modes it had when this was
+/// made, and asks it no longer to mark pasted text. One at a time.
+class ModesOfTerminal {
+ public:
+  ModesOfTerminal();
+  ~ModesOfTerminal();
+  ModesOfTerminal(const ModesOfTerminal&) = delete;
+  ModesOfTerminal& operator=(const ModesOfTerminal&) = delete;
+};
+
 }  // namespace weft

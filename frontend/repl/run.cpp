@@ -74,14 +74,19 @@ Expected<int> run_script(const CommandOptions& options, const std::string& name,
   return 0;
 }
 
+EditedLine edited_line(LineEditor& editor, const std::string& prompt) {
+  const ModesOfTerminal kept;
+  return editor.read(prompt);
+}
+
 /// What a line that goes on needs to be whole, or nothing: the session ends, or Ctrl-C threw it away.
 std::optional<std::string> edited_statement(LineEditor& editor, History& history, bool& finished) {
-  EditedLine line = editor.read("weft> ");
+  EditedLine line = edited_line(editor, "weft> ");
   std::string text(without_comment(line.text));
   // Lines become one entry; a comment that is not the last of it would swallow what follows.
   std::string entry = line.text;
   while (line.end == LineEnd::entered && goes_on(text)) {
-    line = editor.read("  ... ");
+    line = edited_line(editor, "  ... ");
     // An empty line ends what was never closed; the error shows where.
     if (line.text.find_first_not_of(" \t\r") == std::string::npos) break;
     text = joined(std::move(text), without_comment(line.text));

@@ -1,5 +1,8 @@
 """The prompt at a terminal: long output, other languages' habits, arithmetic, shell commands, interrupted lines."""
 
+import os
+import signal
+import termios
 import time
 
 from cases_repl import has_line_editor, start
@@ -56,6 +59,22 @@ def case_interrupted_lines_leave_a_clean_screen(weft):
             shown = terminal.until("weft> ")
             require(shown.endswith("\nweft> "), f"the next prompt begins a line: {shown[-80:]!r}")
         require_equal(terminal.say("2*3"), "6.0\n", "the session goes on")
+
+
+def case_signals_give_the_terminal_back(weft):
+    if not has_line_editor(weft):
+        raise Skip("no line editor")
+    for name, term in (("SIGTERM", "xterm"), ("SIGHUP", "xterm"), ("SIGQUIT", "dumb")):
+        with start(weft, env={"TERM": term}) as terminal:
+            terminal.type("A = one")
+            terminal.until("A = one")
+            require(not termios.tcgetattr(terminal.terminal)[3] & termios.ECHO, "keys are edited")
+            os.kill(terminal.pid, getattr(signal, name))
+            require_equal(terminal.end()[1], 130 if name == "SIGTERM" else -getattr(signal, name), f"exit status of {name}")
+            modes = termios.tcgetattr(terminal.terminal)
+            edited = termios.ICANON | termios.ECHO | termios.ISIG
+            require(modes[0] & termios.ICRNL and modes[3] & edited == edited, f"modes of the terminal after {name}: {modes}")
+            require_equal(b"\x1b[?2004l" in terminal.shown, term != "dumb", f"what {name} leaves: {terminal.shown!r}")
 
 
 def case_an_expression_that_failed_is_not_the_last(weft):
