@@ -7,6 +7,7 @@
 #include <clocale>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 #include <utility>
 
 #include "frontend/file_text.h"
@@ -110,8 +111,15 @@ void report(const Error& error) {
   }
 }
 
+/// Text is edited in characters of the locale; where that has ASCII alone or is not installed, in those of UTF-8.
+void take_characters_of_locale() {
+  const char* const locale = std::setlocale(LC_CTYPE, "");
+  const std::string_view name = locale == nullptr ? "C" : locale;
+  if (name == "C" || name == "POSIX") std::setlocale(LC_CTYPE, "C.UTF-8");
+}
+
 Expected<int> run_interactive(const CommandOptions& options, MakeLineEditor make_editor) {
-  std::setlocale(LC_CTYPE, "");  // for editing text that is not ASCII
+  take_characters_of_locale();
   Activity activity(!options.quiet);
   History history(history_path());
   ReplPlace place = place_with(activity, cancel_on_interrupt_and_go_on);

@@ -77,6 +77,15 @@ def case_signals_give_the_terminal_back(weft):
             require_equal(b"\x1b[?2004l" in terminal.shown, term != "dumb", f"what {name} leaves: {terminal.shown!r}")
 
 
+def case_characters_beyond_ascii_in_any_locale(weft):
+    if not has_line_editor(weft):
+        raise Skip("no line editor")
+    weft.write("größe.tns", "1 2\n2 3\n")
+    for locale in ("C", "POSIX", "C.UTF-8", "xx_XX.UTF-8"):
+        with start(weft, env={"LC_ALL": locale}) as terminal:
+            require_in("T: 2 s:0", terminal.say("T = größe.tns"), f"a name that is typed in the locale {locale}")
+
+
 def case_an_expression_that_failed_is_not_the_last(weft):
     with start(weft) as terminal:
         terminal.say("A = ones(3x2);")
