@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <utility>
 
 #include "frontend/repl/key_reader.h"
 #include "frontend/terminal.h"
@@ -61,6 +62,46 @@ void bracket_pasted_text(bool marked) {
 }
 
 bool ends_word(const std::string& candidate) { return candidate.find_last_of("/(=:") != candidate.size() - 1; }
+
+/// Binds a key with its modifiers, of which the number tells one: "\033[1;5C" is Ctrl-Right. `bound` is for Alt, Ctrl and both.
+void bind_modified(EditLine* edit, const std::string& before, const std::string& after, const char* bound) {
+  for (int modifier = 2; modifier <= 16; ++modifier) {
+    const bool is_shift = modifier == 2;
+    el_set(edit, EL_BIND, (before + ';' + std::to_string(modifier) + after).c_str(), is_shift ? "ed-ignore" : bound, nullptr);
+  }
+}
+
+/// Keys that libedit does not know, as terminals send them: of one that is not bound libedit takes the begin and inserts the rest.
+void bind_keys(EditLine* edit) {
+  const std::string control = "\033[";
+  const auto bind = [edit](const std::string& key, const char* bound) { el_set(edit, EL_BIND, key.c_str(), bound, nullptr); };
+  for (const auto& [letter, bound] : {std::pair("C", "em-next-word"), {"D", "ed-prev-word"}}) {
+    bind_modified(edit, control + '1', letter, bound);
+    bind("\033O" + std::string(1, static_cast<char>(*letter + ('a' - 'A'))), bound);  // Ctrl in rxvt
+    bind("\033\033[" + std::string(letter), bound);                                 // Alt in rxvt and others
+  }
+  for (const char* const letter : {"A", "B", "E", "F", "H", "P", "Q", "R", "S"}) bind_modified(edit, control + '1', letter, "ed-ignore");
+  for (const char* const letter : {"A", "B"}) {
+    bind("\033\033[" + std::string(letter), "ed-ignore");
+    bind(control + '[' + letter, "ed-ignore");  // F1 and on in the Linux console
+  }
+  for (const char* const letter : {"C", "D", "E"}) bind(control + '[' + letter, "ed-ignore");
+  for (const char* const letter : {"P", "Q", "R", "S"}) bind("\033O" + std::string(letter), "ed-ignore");  // F1 to F4
+  bind(control + "E", "ed-ignore");  // 5 of the keypad
+  bind(control + "G", "ed-ignore");
+  bind(control + "Z", "ed-ignore");  // Shift-Tab
+  bind_modified(edit, control + '3', "~", "em-delete-next-word");
+  bind(control + "3\\^", "em-delete-next-word");  // Ctrl-Delete in rxvt
+  for (int number = 1; number <= 34; ++number) {
+    const std::string key = control + std::to_string(number);
+    const bool edits = number == 1 || number == 3 || number == 4 || number == 7 || number == 8;  // Home, Delete, End
+    if (!edits) bind(key + '~', "ed-ignore");
+    if (number != 3) bind_modified(edit, key, "~", "ed-ignore");
+  }
+  bind(control + "3~", "ed-delete-next-char");
+  for (const char* const home : {"1~", "7~", "H"}) bind(control + home, "ed-move-to-beg");
+  for (const char* const end : {"4~", "8~", "F"}) bind(control + end, "ed-move-to-end");
+}
 
 /// libedit keeps the address of the state.
 class EditedLines : public LineEditor {
@@ -135,6 +176,7 @@ EditedLines::EditedLines(Complete complete) {
   });
   el_set(edit, EL_BIND, "^Z", "weft-suspend", nullptr);
   el_set(edit, EL_BIND, "^R", "em-inc-search-prev", nullptr);
+  bind_keys(edit);
   el_source(edit, nullptr);
 }
 

@@ -86,6 +86,25 @@ def case_characters_beyond_ascii_in_any_locale(weft):
             require_in("T: 2 s:0", terminal.say("T = größe.tns"), f"a name that is typed in the locale {locale}")
 
 
+def case_keys(weft):
+    if not has_line_editor(weft):
+        raise Skip("no line editor")
+    with start(weft, env={"TERM": "xterm"}) as terminal:
+        require(b"bind" not in terminal.shown, f"libedit takes all of them: {terminal.shown!r}")
+        for left, right in (("\x1b[1;5D", "\x1b[1;5C"), ("\x1b[1;3D", "\x1b[1;3C"), ("\x1bOd", "\x1bOc"), ("\x1b\x1b[D", "\x1b\x1b[C")):
+            require_equal(terminal.say(f"20 + 30{left}4{left}{left}1{right}5"), "1635.0\n", f"words with {left!r} and {right!r}")
+        for key in ("\x1b[3;5~", "\x1b[3;3~", "\x1b[3^"):
+            require_equal(terminal.say(f"17 + 4\x01{key}3"), "7.0\n", f"{key!r} deletes a word")
+        for key in ("\x1b[3~",):
+            require_equal(terminal.say(f"17 + 4\x01{key}"), "11.0\n", f"{key!r} deletes a character")
+        for home, end in (("\x1b[H", "\x1b[F"), ("\x1bOH", "\x1bOF"), ("\x1b[1~", "\x1b[4~"), ("\x1b[7~", "\x1b[8~")):
+            require_equal(terminal.say(f"1 + 1{home}2{end}3"), "34.0\n", f"both ends with {home!r} and {end!r}")
+        nothing = [f"\x1b[{number}~" for number in (2, 5, 6, 11, 15, 17, 24)] + ["\x1b[2;5~", "\x1b[5;5~", "\x1b[15;2~", "\x1b[1;5A", "\x1b[1;2D",
+                   "\x1b[1;3B", "\x1b[1;5P", "\x1bOP", "\x1bOS", "\x1b[[A", "\x1b[[E", "\x1b[Z"]
+        for key in nothing:
+            require_equal(terminal.say(f"6{key}*7"), "42.0\n", f"{key!r} does nothing")
+
+
 def case_an_expression_that_failed_is_not_the_last(weft):
     with start(weft) as terminal:
         terminal.say("A = ones(3x2);")
