@@ -1,12 +1,16 @@
 #include "frontend/repl/key_reader.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cwchar>
 #include <cwctype>
 #include <string_view>
+#include <utility>
 
 namespace weft {
 
@@ -20,7 +24,34 @@ constexpr std::wstring_view end = L"\033[201~";
 /// A terminal sends the characters of a key at once; this is for a slow connection.
 constexpr int patience = 50;  // milliseconds
 
+// The signal may come to a thread that computes, whose handler could not end a wait of this one.
+std::atomic<int> told_of_resizes{-1};
+
+void on_resize(int) {
+  const int before = errno;
+  (void)!::write(told_of_resizes.load(), "", 1);  // a full pipe has told
+  errno = before;
+}
+
 }  // namespace
+
+KeyReader::KeyReader(int terminal, std::function<void()> resized) : terminal_(terminal), resized_(std::move(resized)) {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return;
+  resizes_ = ends[0];
+  told_of_resizes.store(ends[1]);
+  struct sigaction action{};
+  action.sa_handler = on_resize;
+  action.sa_flags = SA_RESTART;
+  sigaction(SIGWINCH, &action, nullptr);
+}
+
+KeyReader::~KeyReader() {
+  if (resizes_ < 0) return;
+  signal(SIGWINCH, SIG_DFL);
+  close(told_of_resizes.exchange(-1));
+  close(resizes_);
+}
 
 std::optional<wchar_t> KeyReader::next() {
   while (next_ == read_.size()) {
@@ -42,11 +73,15 @@ void KeyReader::drop_pasted() {
 }
 
 std::optional<char> KeyReader::next_byte() {
-  char byte = 0;
   while (true) {
-    const ssize_t count = ::read(terminal_, &byte, 1);
-    if (count == 1) return byte;
-    if (count == 0 || errno != EINTR) return std::nullopt;
+    pollfd inputs[] = {{terminal_, POLLIN, 0}, {resizes_, POLLIN, 0}};
+    if (poll(inputs, 2, -1) < 0 && errno != EINTR) return std::nullopt;
+    char bytes[64];
+    if (inputs[1].revents != 0 && ::read(resizes_, bytes, sizeof bytes) > 0) resized_();
+    if (inputs[0].revents == 0) continue;
+    const ssize_t count = ::read(terminal_, bytes, 1);
+    if (count == 1) return bytes[0];
+    if (count == 0 || (errno != EINTR && errno != EAGAIN)) return std::nullopt;
   }
 }
 

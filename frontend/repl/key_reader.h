@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -9,7 +10,11 @@ namespace weft {
 
 class KeyReader {
  public:
-  explicit KeyReader(int terminal) : terminal_(terminal) {}
+  /// `resized` is called from next() where the window has another size. One for a process.
+  KeyReader(int terminal, std::function<void()> resized);
+  ~KeyReader();
+  KeyReader(const KeyReader&) = delete;
+  KeyReader& operator=(const KeyReader&) = delete;
   /// Waits for the next character; nothing where the terminal is gone.
   std::optional<wchar_t> next();
   /// Pasted lines that were not read yet are not read any more.
@@ -23,6 +28,8 @@ class KeyReader {
   void read_pasted();
 
   int terminal_;
+  std::function<void()> resized_;
+  int resizes_ = -1;  // a pipe that gets a byte for each; none where the system gives none
   std::wstring read_;  // and not yet handed out, from next_ on
   std::size_t next_ = 0;
 };

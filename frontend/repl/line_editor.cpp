@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <cwchar>
 #include <utility>
 
 #include "frontend/repl/key_reader.h"
@@ -18,7 +19,7 @@ namespace {
 
 struct EditState {
   LineEditor::Complete complete;
-  KeyReader keys{STDIN_FILENO};
+  std::unique_ptr<KeyReader> keys;
   EditLine* edit = nullptr;
   ::History* history = nullptr;
   std::string prompt;
@@ -59,6 +60,20 @@ void bracket_pasted_text(bool marked) {
   if (!moves_cursor(STDOUT_FILENO)) return;
   std::fputs(marked ? "\033[?2004h" : "\033[?2004l", stdout);
   std::fflush(stdout);
+}
+
+/// After the window was given another size: a terminal breaks a long line anew, so that the cursor may stand in another row of it.
+void redraw(const EditState& state) {
+  if (moves_cursor(STDOUT_FILENO)) {
+    const LineInfoW* const line = el_wline(state.edit);
+    std::size_t before = state.prompt.size();
+    for (const wchar_t* at = line->buffer; at < line->cursor; ++at) before += static_cast<std::size_t>(std::max(0, wcwidth(*at)));
+    const std::size_t rows = before / terminal_columns();
+    std::fputs((rows > 0 ? "\033[" + std::to_string(rows) + "A\r\033[J" : "\r\033[J").c_str(), stdout);
+    std::fflush(stdout);
+  }
+  el_resize(state.edit);
+  el_set(state.edit, EL_REFRESH);
 }
 
 bool ends_word(const std::string& candidate) { return candidate.find_last_of("/(=:") != candidate.size() - 1; }
@@ -112,7 +127,7 @@ class EditedLines : public LineEditor {
   EditedLines& operator=(const EditedLines&) = delete;
   EditedLine read(const std::string& prompt) override;
   void remember(const std::string& entry) override;
-  void drop_pasted() override { state_.keys.drop_pasted(); }
+  void drop_pasted() override { state_.keys->drop_pasted(); }
 
  private:
   EditState state_;
@@ -122,6 +137,7 @@ EditedLines::EditedLines(Complete complete) {
   state_.complete = std::move(complete);
   EditLine* const edit = el_init("weft", stdin, stdout, stderr);
   state_.edit = edit;
+  state_.keys = std::make_unique<KeyReader>(STDIN_FILENO, [this] { redraw(state_); });
   state_.history = history_init();
   HistEvent event{};
   history(state_.history, &event, H_SETSIZE, 2000);
@@ -129,7 +145,7 @@ EditedLines::EditedLines(Complete complete) {
   // libedit calls back through plain functions.
   el_set(edit, EL_PROMPT, +[](EditLine* of) { return state_of(of).prompt.data(); });
   el_set(edit, EL_GETCFN, +[](EditLine* of, wchar_t* character) {
-    const auto next = state_of(of).keys.next();
+    const auto next = state_of(of).keys->next();
     *character = next.value_or(L'\0');
     return next ? 1 : 0;
   });

@@ -105,6 +105,24 @@ def case_keys(weft):
             require_equal(terminal.say(f"6{key}*7"), "42.0\n", f"{key!r} does nothing")
 
 
+def case_resized_while_a_line_is_edited(weft):
+    if not has_line_editor(weft):
+        raise Skip("no line editor")
+    numbers = "+".join(str(number) for number in range(10, 60))  # 149 columns, and 6 of the prompt
+    with start(weft, env={"TERM": "xterm"}) as terminal:
+        terminal.type(numbers)
+        terminal.until("58+59")
+        for columns, rows in ((160, 0), (60, 2), (50, 3)):
+            terminal.resize(columns)
+            terminal.until("58+59")
+            begin = terminal.shown.find(b"\r\x1b[J")
+            require(begin >= 0, f"the line is taken away: {terminal.shown!r}")
+            require_equal(terminal.shown[:begin], f"\x1b[{rows}A".encode() if rows else b"", f"rows above the cursor in {columns} columns")
+            drawn = terminal.shown[begin + 4:].replace(b"\r", b"").replace(b"\n", b"")
+            require(drawn.startswith(b"weft> 10+11+12"), f"and drawn anew: {drawn!r}")
+        require_equal(terminal.say("+1"), f"{sum(range(10, 60)) + 1}.0\n", "no character is lost")
+
+
 def case_an_expression_that_failed_is_not_the_last(weft):
     with start(weft) as terminal:
         terminal.say("A = ones(3x2);")

@@ -24,7 +24,7 @@ class Terminal:
         if self.pid == 0:
             os.chdir(weft.directory)
             os.execve(weft.command, [weft.command, *arguments], environment)
-        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
+        self.resize(columns)
         self.status = None
         self.shown = b""
 
@@ -36,6 +36,9 @@ class Terminal:
             os.kill(self.pid, signal.SIGKILL)
             os.waitpid(self.pid, 0)
         os.close(self.terminal)
+
+    def resize(self, columns):
+        fcntl.ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 30, columns, 0, 0))
 
     def type(self, text, editing=True):
         """`editing`: waits until keys are edited and no longer echoed by the terminal itself, a moment after the prompt."""
