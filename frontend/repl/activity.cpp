@@ -63,7 +63,7 @@ struct Activity::State {
   }
 };
 
-Activity::Activity(bool shown) : state_(std::make_shared<State>()) { state_->shown = shown && isatty(STDERR_FILENO) != 0; }
+Activity::Activity(bool shown) : state_(std::make_shared<State>()) { state_->shown = shown && moves_cursor(STDERR_FILENO); }
 Activity::~Activity() { end(); }
 
 void Activity::begin() {

@@ -9,7 +9,7 @@
 namespace weft {
 
 /// Shows nothing in the first second, then what is done, how much of it where that is known, and the seconds since
-/// begin(), on standard error. `shown` false, or no terminal: never anything.
+/// begin(), on standard error. `shown` false, or no terminal whose cursor moves: never anything.
 class Activity {
  public:
   explicit Activity(bool shown);

@@ -103,7 +103,7 @@ std::optional<std::string> edited_statement(LineEditor& editor, History& history
 
 void report(const Error& error) {
   const char* const no_color = std::getenv("NO_COLOR");
-  const bool colored = isatty(STDERR_FILENO) != 0 && (no_color == nullptr || no_color[0] == '\0');
+  const bool colored = moves_cursor(STDERR_FILENO) && (no_color == nullptr || no_color[0] == '\0');
   if (error.kind == ErrorKind::cancelled) {
     write_note(fmt::format("{}\n", error.message));
   } else {

@@ -203,7 +203,7 @@ def case_terminal_interrupts_the_line(weft):
 
 
 def case_terminal_interrupts_a_run(weft):
-    with start(weft, "--threads", "1") as terminal:
+    with start(weft, "--threads", "1", env={"TERM": "xterm"}) as terminal:
         terminal.say("A = uniform(3000x3000)")
         terminal.type(":set repeat 1000\r")
         terminal.until("weft> ")
@@ -222,7 +222,7 @@ def case_terminal_interrupts_a_run(weft):
 
 
 def case_terminal_shows_how_far_one_thread_has_summed(weft):
-    with start(weft, "--threads", "1") as terminal:
+    with start(weft, "--threads", "1", env={"TERM": "xterm"}) as terminal:
         terminal.say("A = uniform(4000x4000)")
         terminal.type("s = (A(i,j) * A(j,k) * A(k,i))\r")
         time.sleep(2.5)
