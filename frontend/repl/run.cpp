@@ -162,7 +162,7 @@ Expected<int> run_interactive(const CommandOptions& options, MakeLineEditor make
     if (!options.quiet && activity.seconds() >= 1) write_note(fmt::format("({:.1f} s)\n", activity.seconds()));
   }
   if (auto closed = session->end_output(); !closed) return std::unexpected(closed.error());
-  if (finished && !options.quiet) (void)write_text("", "\n");  // the session is over either way
+  if (finished) (void)write_text("", "\n");  // the session is over either way
   return 0;
 }
 

@@ -137,6 +137,14 @@ def case_terminal_without_a_cursor_that_moves(weft):
             require(b"\x1b" not in terminal.shown and b"working" not in terminal.shown, f"no progress on TERM={term}: {terminal.shown!r}")
 
 
+def case_leaving_ends_the_line(weft):
+    for arguments in ((), ("-q",)):
+        with start(weft, *arguments) as terminal:
+            terminal.type("\x04")
+            shown, status = terminal.end()
+            require_equal((shown[-1:], status), ("\n", 0), f"the prompt of the shell begins a line: {shown!r}")
+
+
 def case_an_expression_that_failed_is_not_the_last(weft):
     with start(weft) as terminal:
         terminal.say("A = ones(3x2);")
