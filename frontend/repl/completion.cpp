@@ -56,6 +56,27 @@ std::vector<std::string> paths(const std::string& start, bool any_file = false) 
   return found;
 }
 
+/// Does a path stand in quotes, because blanks, ';' and others would end it, or be taken for a part of an expression?
+bool wants_quotes(std::string_view path) {
+  return path.find_first_of(" \t;#()[]*,=") != std::string_view::npos && path.find('"') == std::string_view::npos;
+}
+
+/// Paths from `begin` on, where a quote may stand, and other words that may stand there. All are in quotes if one has to be: a
+/// directory in an open one, which its files follow.
+Completion complete_path(std::string_view before, std::size_t begin, bool any_file = false, std::vector<std::string> words = {}) {
+  const bool quoted = before.substr(begin).starts_with('"');
+  const std::string start(before.substr(begin + (quoted ? 1 : 0)));
+  if (quoted && start.find('"') != std::string::npos) return {before.size(), {}};
+  std::vector<std::string> found = paths(start, any_file);
+  const bool in_quotes = quoted || std::ranges::any_of(found, wants_quotes);
+  words = quoted ? std::vector<std::string>() : starting_with(start, std::move(words));
+  for (const std::string& path : found) {
+    const bool open = path.ends_with('/');
+    words.push_back(in_quotes ? '"' + path + (open ? "" : "\"") : path);
+  }
+  return {begin, starting_with("", std::move(words))};
+}
+
 /// Within "uniform(2000x32,": what a generator is told.
 std::optional<Completion> complete_generator(std::string_view before, std::size_t begin) {
   const std::string_view spec = before.substr(begin);
@@ -73,16 +94,9 @@ std::optional<Completion> complete_generator(std::string_view before, std::size_
 
 /// After "NAME =": another tensor, a generator, a file.
 Completion complete_spec(std::string_view before, std::size_t begin, const std::vector<std::string>& tensors) {
-  const std::string start(before.substr(begin));
   std::vector<std::string> words = tensors;
   for (const char* generator : {"uniform(", "ones(", "sparse("}) words.emplace_back(generator);
-  for (std::string& path : paths(start)) words.push_back(std::move(path));
-  return {begin, starting_with(start, std::move(words))};
-}
-
-Completion complete_path(std::string_view before, std::size_t begin) {
-  const std::string start(before.substr(begin));
-  return {begin, starting_with(start, paths(start))};
+  return complete_path(before, begin, false, std::move(words));
 }
 
 Completion complete_name(std::string_view before, const std::vector<std::string>& tensors, std::string_view suffix = "") {
@@ -102,7 +116,7 @@ Completion complete_statement(std::string_view before, std::size_t begin, const 
     if (names_one && right != std::string_view::npos) {
       if (auto told = complete_generator(before, begin + right)) return *told;
     }
-    const bool one_word = right == std::string_view::npos || statement.find_first_of(" \t([*,", right) == std::string_view::npos;
+    const bool one_word = right == std::string_view::npos || statement[right] == '"' || statement.find_first_of(" \t([*,", right) == std::string_view::npos;
     if (names_one && one_word) {
       return complete_spec(before, right == std::string_view::npos ? before.size() : begin + right, tensors);
     }
@@ -157,17 +171,15 @@ Completion complete_command(std::string_view before, std::size_t colon, const st
     case CommandArgument::command:
       for (const ReplCommand& one : repl_commands()) words.emplace_back(one.name);
       break;
-    case CommandArgument::file: {
-      const std::string start(before.substr(argument));
-      return {argument, starting_with(start, paths(start, true))};
-    }
+    case CommandArgument::file:
+      return complete_path(before, argument, true);
     case CommandArgument::page: {
-      const std::size_t end = before.find_first_of(" \t", argument);
+      const std::size_t quote = before.substr(argument).starts_with('"') ? before.find('"', argument + 1) : argument;
+      const std::size_t end = before.find_first_of(" \t", std::min(quote, before.size()));
       if (end != std::string_view::npos) {
         return complete_statement(before, std::min(before.find_first_not_of(" \t", end), before.size()), tensors);
       }
-      const std::string start(before.substr(argument));
-      return {argument, starting_with(start, paths(start, true))};
+      return complete_path(before, argument, true);
     }
     case CommandArgument::option: {
       const std::size_t end = before.find_first_of(" \t=", argument);
@@ -182,11 +194,21 @@ Completion complete_command(std::string_view before, std::size_t colon, const st
   return {argument, starting_with(before.substr(argument), std::move(words))};
 }
 
+/// The ';' that the last statement of the line begins after.
+std::size_t last_separator(std::string_view before) {
+  std::size_t last = std::string_view::npos;
+  bool quoted = false;
+  for (std::size_t at = 0; at < before.size(); ++at) {
+    if (before[at] == '"') quoted = !quoted;
+    if (before[at] == ';' && !quoted) last = at;
+  }
+  return last;
+}
+
 }  // namespace
 
 Completion complete(std::string_view before, const std::vector<std::string>& tensors) {
-  // The last statement of the line.
-  const std::size_t separator = before.rfind(';');
+  const std::size_t separator = last_separator(before);
   const std::size_t begin =
       std::min(before.find_first_not_of(" \t", separator == std::string_view::npos ? 0 : separator + 1), before.size());
   const std::size_t first = std::min(before.find_first_not_of(" \t"), before.size());

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cwchar>
 #include <utility>
 
@@ -157,12 +158,16 @@ EditedLines::EditedLines(Complete complete) {
     const Completion completion = state_of(of).complete(before);
     if (completion.candidates.empty()) return CC_REFRESH_BEEP;
     const std::string start = common_start(completion.candidates);
-    std::string more = start.substr(std::min(start.size(), before.size() - completion.begin));
-    if (completion.candidates.size() == 1 && ends_word(start)) more += ' ';
-    if (more.empty() && completion.candidates.size() > 1) {
+    const std::string typed(before.substr(completion.begin));
+    const bool goes_on = start.starts_with(typed);
+    if (completion.candidates.size() > 1 && (start == typed || !(goes_on || start.starts_with('"')))) {
       list(completion.candidates);
       return CC_REDISPLAY;
     }
+    std::string more = goes_on ? start.substr(typed.size()) : start;
+    if (completion.candidates.size() == 1 && ends_word(start)) more += ' ';
+    // Quotes come before what was typed.
+    if (!goes_on) el_deletestr(of, static_cast<int>(std::max<std::size_t>(1, std::mbstowcs(nullptr, typed.c_str(), 0))));
     if (el_insertstr(of, more.c_str()) == -1) return CC_REFRESH_BEEP;
     return CC_REFRESH;
   });

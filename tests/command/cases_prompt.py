@@ -145,6 +145,19 @@ def case_leaving_ends_the_line(weft):
             require_equal((shown[-1:], status), ("\n", 0), f"the prompt of the shell begins a line: {shown!r}")
 
 
+def case_completion_of_names_with_blanks(weft):
+    if not has_line_editor(weft):
+        raise Skip("no line editor")
+    os.mkdir(weft.path("dir ö"))
+    weft.write("dir ö/a b.tns", "1 2\n2 3\n")
+    weft.write("dir ö/s;t.weft", "6*7\n")
+    with start(weft, env={"LC_ALL": "C.UTF-8"}) as terminal:
+        require_equal(terminal.say(":source di\ts\t"), "42.0\n", "a script")
+        require_equal(terminal.say(':source "di\ts\t'), "42.0\n", "a script whose name begins with a quote")
+        require_in("f: 2 s:0", terminal.say("f = di\t\t"), "a file in a directory")
+        require_in("g: 2 s:0", terminal.say('g = "dir ö/\t'), "a file in quotes")
+
+
 def case_an_expression_that_failed_is_not_the_last(weft):
     with start(weft) as terminal:
         terminal.say("A = ones(3x2);")

@@ -65,6 +65,29 @@ TEST_CASE("files of tensors, directories and generators after NAME =") {
   std::filesystem::remove_all(directory);
 }
 
+TEST_CASE("paths with blanks and others stand in quotes") {
+  std::string directory = (std::filesystem::temp_directory_path() / "weft-completion-XXXXXX").string();
+  REQUIRE(mkdtemp(directory.data()) != nullptr);
+  const std::string path = directory + "/x";
+  std::filesystem::create_directory(path + " y");
+  for (const char* name : {"x y/a b.tns", "x y/a;c.tns", "z=1.tns", "w.tns"}) std::ofstream(directory + '/' + name) << '\n';
+  const std::string quoted = '"' + path;
+  for (const std::string before : {":source ", "T = ", ":load T=", ":write T=", ":html ", ":output ", "s = 2; T = "}) {
+    CAPTURE(before);
+    const std::size_t begin = before.size();
+    CHECK(complete(before + path, tensors) == Completion{begin, {quoted + " y/"}});
+    CHECK(complete(before + quoted, tensors) == Completion{begin, {quoted + " y/"}});
+    CHECK(complete(before + quoted + " y/", tensors) == Completion{begin, {quoted + " y/a b.tns\"", quoted + " y/a;c.tns\""}});
+    CHECK(complete(before + quoted + " y/a;", tensors) == Completion{begin, {quoted + " y/a;c.tns\""}});
+    CHECK(complete(before + '"' + directory + "/w", tensors) == Completion{begin, {'"' + directory + "/w.tns\""}});
+    CHECK(complete(before + directory + "/z", tensors) == Completion{begin, {'"' + directory + "/z=1.tns\""}});
+    CHECK(complete(before + quoted + '"', tensors).candidates.empty());
+  }
+  CHECK(complete("T = \"Al", tensors).candidates.empty());
+  CHECK(complete(":html \"p q.html\" X(i) = Alp", tensors) == Completion{24, {"Alpha"}});
+  std::filesystem::remove_all(directory);
+}
+
 TEST_CASE("the start that candidates share") {
   CHECK(common_start({}) == "");
   CHECK(common_start({"list"}) == "list");
