@@ -30,6 +30,7 @@ class SliceParser {
       slice.push_back(*part);
       scanner_.skip_blanks();
       if (scanner_.at_end()) return slice;
+      if (scanner_.at(".") && !scanner_.at("...")) return wrong("a slice is made of whole numbers");
       if (!scanner_.take(",")) return wrong("expected ',' between the parts of a slice");
     }
   }

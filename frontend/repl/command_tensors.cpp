@@ -104,6 +104,9 @@ Expected<void> command_write(Repl& repl, const std::string& argument) {
 Expected<void> command_drop(Repl& repl, const std::string& argument) {
   std::vector<std::string> names = names_in(argument);
   if (names.empty()) return input_error(":drop wants the names of tensors, or * for all");
+  if (names.size() > 1 && std::ranges::find(names, "*") != names.end()) {
+    return input_error(fmt::format(":drop wants * alone, for all tensors, or names, not '{}'", argument));
+  }
   if (names == std::vector<std::string>{"*"}) {
     names.clear();
     for (const auto& [name, tensor] : repl.tensors()) names.push_back(name);
@@ -117,6 +120,7 @@ Expected<void> command_drop(Repl& repl, const std::string& argument) {
 
 Expected<void> command_info(Repl& repl, const std::string& argument) {
   if (argument.empty()) return input_error(":info wants the name of a tensor");
+  if (names_in(argument).size() > 1) return input_error(fmt::format(":info wants the name of one tensor, not '{}'", argument));
   const auto tensor = repl.tensor(argument);
   if (!tensor) return std::unexpected(tensor.error());
   const auto text = info_text(*tensor, argument, repl.resources());
@@ -135,7 +139,11 @@ Expected<void> command_format(Repl& repl, const std::string& argument) {
     return {};
   }
   EvaluateOptions one;
-  if (auto added = add_format(argument, one); !added) return added;
+  if (auto added = add_format(argument, one); !added) {
+    Error error = std::move(added.error());
+    if (error.message.starts_with("--format")) error.message.replace(0, 2, ":");
+    return std::unexpected(std::move(error));
+  }
   const auto tensor = repl.tensors().find(name);
   if (one.formats.contains(name) && tensor != repl.tensors().end()) {
     if (tensor->second.order() == one.formats.at(name).modes()) {

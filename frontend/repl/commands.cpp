@@ -101,6 +101,9 @@ const ReplCommand* find_command(std::string_view name) {
 Expected<void> run_command(Repl& repl, const std::string& name, const std::string& argument) {
   const ReplCommand* const command = find_command(name);
   if (command != nullptr) {
+    if (argument.starts_with(';')) {
+      return input_error(fmt::format("':{}{}': a command ends with its line, and another one has a line of its own", name, argument));
+    }
     if (command->usage.empty() && !argument.empty()) {
       return input_error(fmt::format(":{} takes nothing, not '{}'", command->name, argument));
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "engine/text/names.h"
 #include "frontend/array_text.h"
 #include "frontend/inferred_extents.h"
 #include "frontend/named_einsum.h"
@@ -158,6 +159,7 @@ Expected<void> Repl::execute(const Statement& statement, bool silent) {
 Expected<Tensor> Repl::tensor(const std::string& name) const {
   const auto found = tensors().find(name);
   if (found != tensors().end()) return found->second;
+  if (!is_name(name)) return input_error(fmt::format("'{}' is not the name of a tensor: letters, digits and '_'", name));
   std::string message = fmt::format("no tensor is named {}", name);
   if (const auto fused = fused_.find(name); fused != fused_.end()) {
     message += fmt::format(": it was an intermediate of {}; an assignment on a line of its own is kept", fused->second);

@@ -61,6 +61,10 @@ std::optional<Expected<ShowStatement>> parse_show(std::string_view text) {
   if (rest.empty() || rest == "()") return show;
   if (!rest.starts_with('[') || rest.find(']') != rest.size() - 1) return std::nullopt;
   const std::string_view inside = rest.substr(1, rest.size() - 2);
+  if (trimmed(inside).empty()) {
+    const std::size_t place = static_cast<std::size_t>(rest.data() - text.data()) + 1;
+    return error_at(ErrorKind::input, text, "a slice is made of numbers, start:stop:step and '...'", {{place, place}});
+  }
   if (std::ranges::any_of(inside, starts_name)) return std::nullopt;
   auto slice = parse_slice(inside);
   if (!slice) return std::unexpected(slice.error());
@@ -172,7 +176,7 @@ Expected<ParsedInput> parse_input(std::string_view text) {
     if (rest.starts_with(':')) {
       std::string_view after = rest.substr(1);
       while (after.ends_with(';')) after = after.substr(0, after.find_last_not_of("; \t") + 1);
-      const std::size_t end = std::min(after.find_first_of(between_words), after.size());
+      const std::size_t end = std::min({after.find_first_of(between_words), after.find(';'), after.size()});
       input.statements.push_back(CommandStatement{std::string(after.substr(0, end)), std::string(trimmed(after.substr(end)))});
       input.silent = false;
       return input;

@@ -153,6 +153,24 @@ def case_sample(weft):
     require_in("F: rows mode 0", run.out, "the picture")
 
 
+def case_what_mistyped_statements_say(weft):
+    said = {
+        ":list; :list": "':list; :list': a command ends with its line, and another one has a line of its own",
+        ":info A A": ":info wants the name of one tensor, not 'A A'",
+        ":info A+": "'A+' is not the name of a tensor: letters, digits and '_'",
+        ":format A A": "'A A' is not the name of a tensor: letters, digits and '_'",
+        ":drop * A": ":drop wants * alone, for all tensors, or names, not '* A'",
+        ":format :ds": ":format wants NAME:KINDS[:ORDER][:SCALAR] or NAME:like(OPERAND), not ':ds'",
+        ":format A:xx": ":format A:xx: ",
+        "A[1.5]": "a slice is made of whole numbers\n  1.5\n   ^\n",
+        "A[]": "a slice is made of numbers, start:stop:step and '...'\n  A[]\n    ^\n",
+    }
+    for text, wanted in said.items():
+        run = piped(weft, f"A = ones(3)\n{text}\n", status=2)
+        require(run.err.startswith("<stdin>:2: error: " + wanted), f"what {text!r} says: {run.err!r}")
+    require_equal(piped(weft, "A = ones(3);\n:drop *;\n:list;\n").out, "no tensors\n", "commands that end with ';'")
+
+
 # At a terminal.
 
 def home(weft):
