@@ -22,7 +22,7 @@ std::size_t terminal_columns(int descriptor);
 /// hold, call it.
 inline bool moves_cursor(int descriptor) {
   const char* const terminal = std::getenv("TERM");
-  return isatty(descriptor) != 0 && terminal != nullptr && std::string_view(terminal) != "dumb";
+  return isatty(descriptor) != 0 && (terminal == nullptr || std::string_view(terminal) != "dumb");
 }
 
 /// A progress line on standard error, from the second second on; empty unless standard error is a terminal.

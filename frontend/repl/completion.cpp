@@ -116,7 +116,8 @@ Completion complete_statement(std::string_view before, std::size_t begin, const 
     if (names_one && right != std::string_view::npos) {
       if (auto told = complete_generator(before, begin + right)) return *told;
     }
-    const bool one_word = right == std::string_view::npos || statement[right] == '"' || statement.find_first_of(" \t([*,", right) == std::string_view::npos;
+    const bool one_word = right == std::string_view::npos || statement[right] == '"' ||
+                          statement.find_first_of(" \t([*,", right) == std::string_view::npos;
     if (names_one && one_word) {
       return complete_spec(before, right == std::string_view::npos ? before.size() : begin + right, tensors);
     }

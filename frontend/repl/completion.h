@@ -11,8 +11,8 @@ namespace weft {
 
 struct Completion {
   std::size_t begin = 0;  ///< of the part of the line that is replaced; it ends at the cursor
-  /// Sorted, without repetition; a path may begin with a quote where none was typed. A candidate that cannot be the end of its word, such as a directory, ends in '/', '(',
-  /// '=' or ':'.
+  /// Sorted, without repetition; a path may begin with a quote where none was typed. A candidate that cannot be the end of its word,
+  /// such as a directory, ends in '/', '(', '=' or ':'.
   std::vector<std::string> candidates;
   bool operator==(const Completion&) const = default;
 };

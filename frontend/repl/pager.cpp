@@ -50,7 +50,7 @@ Expected<void> print_paged(std::string_view text) {
   winsize size{};
   const char* const pager = std::getenv("PAGER");
   // A terminal without a cursor that moves has no pages.
-  const bool wanted = (pager == nullptr || *pager != '\0') && moves_cursor(STDOUT_FILENO);
+  const bool wanted = (pager == nullptr || *pager != '\0') && std::getenv("TERM") != nullptr && moves_cursor(STDOUT_FILENO);
   const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 && size.ws_col > 0;
   // The prompt takes a row too.
   if (!wanted || !known || rows_of(text, size.ws_col) < size.ws_row) return write_text("", text);
