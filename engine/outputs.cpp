@@ -8,6 +8,7 @@
 #include "engine/plan/schedule/widths.h"
 #include "runtime/dense_levels.h"
 #include "runtime/elapsed.h"
+#include "runtime/copied.h"
 #include "runtime/extents.h"
 #include "runtime/gaps.h"
 #include "runtime/indices.h"
@@ -99,13 +100,6 @@ Tensor as_row(const Tensor& tensor) {
   return made(std::move(row));
 }
 
-Expected<Buffer> copied(const Buffer& from, const Memory& memory, std::string_view name) {
-  if (from.size_bytes() == 0) return Buffer();
-  auto copy = Buffer::allocate(from.size_bytes(), memory, name);
-  if (copy) std::ranges::copy(from.as<const std::byte>(), copy->as<std::byte>().begin());
-  return copy;
-}
-
 }  // namespace
 
 BoundArrays arrays_of(const Tensor& tensor) {
@@ -171,7 +165,7 @@ Expected<void> BoundNetwork::State::check_pattern(const ScheduledTensor& result,
   // Where the kernel reads a copy in another format, Kernel::symbolic gives a pattern of its own.
   if (has_whole_pattern(result) && !facts->computed) {
     const std::string& operand = kernel->network.tensors[kernel->plan.schedule.tensors[*result.like].tensor].name;
-    if (facts->number != arrays[*result.like].pattern) return changed(operand);
+    if (!has_pattern(*facts, arrays[*result.like].pattern)) return changed(operand);
     const bool gaps = std::ranges::any_of(memory.format().levels, [](const Level& level) { return has_gaps(level.kind); });
     if (gaps && !has_pattern_as_given(result))
       return unsupported(fmt::format("{} cannot be written at the positions of {}: the kernel reads a converted copy of it; pin its format",

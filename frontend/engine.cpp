@@ -170,8 +170,11 @@ Expected<Kernel> Engine::Kernels::made(const Pipeline& pipeline, Expected<Prepar
   const CompiledNetwork& code = *prepared->code;
   std::string command;
   if (engine.trace) command = command_line(code.network(), prepared->facts, code.plan().schedule, engine);
+  std::set<std::string> shared;
+  for (const auto& [result, operand] : options.patterns) shared.insert(result);
   auto workspaces = Workspaces::of(code, engine, std::set(options.changing.begin(), options.changing.end()),
-                                   std::set(options.changing_patterns.begin(), options.changing_patterns.end()), idle, layouts);
+                                   std::set(options.changing_patterns.begin(), options.changing_patterns.end()), std::move(shared), idle,
+                                   layouts);
   idle->enlist(workspaces, engine.resources.memory);
   auto request = std::make_shared<SavedRequest>(SavedRequest{prepared->report.expression, options, {}, prepared->levels});
   for (const OperandFacts& operand : prepared->facts)

@@ -4,10 +4,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
 
 #include "engine/counted.h"
 #include "engine/trace.h"
 #include "frontend/engine_state.h"
+#include "frontend/handed_out.h"
 #include "frontend/preparation.h"
 #include "frontend/result_report.h"
 #include "frontend/session_state.h"
@@ -58,8 +60,9 @@ Expected<void> count(const Pipeline& pipeline, Prepared& prepared, const Tensors
   return {};
 }
 
-Expected<Tensors> run(const EngineOptions& engine, Prepared& prepared, const Tensors& operands, unsigned repeat,
-                      const Cancellation& cancellation) {
+/// `shared`: results that may keep arrays which the host has lent with an operand.
+Expected<Tensors> run(const EngineOptions& engine, Prepared& prepared, const Tensors& operands, const std::set<std::string>& shared,
+                      unsigned repeat, const Cancellation& cancellation) {
   const CompiledNetwork& kernel = *prepared.code;
   Report& report = prepared.report;
   Resources resources = engine.resources.with(cancellation);
@@ -100,6 +103,12 @@ Expected<Tensors> run(const EngineOptions& engine, Prepared& prepared, const Ten
     std::vector<OperandMode> modes = std::move(told.modes);
     told = result_report(tensor);
     told.modes = std::move(modes);
+  }
+  const RunOrigin origin{operands, binding->patterns(), shared, {}};
+  for (auto& [name, tensor] : *results) {
+    auto handed = handed_out(name, tensor, origin, nullptr, resources);
+    if (!handed) return std::unexpected(std::move(handed.error()));
+    tensor = std::move(*handed);
   }
   return results;
 }
@@ -175,7 +184,9 @@ Expected<Evaluation> Session::evaluated(const RequestText& text, const std::vect
     if (auto counted = count(pipeline, *prepared, operands, cancellation); !counted) return std::unexpected(counted.error());
   }
   if (options.run) {
-    auto results = run(pipeline.options(), *prepared, operands, options.repeat, cancellation);
+    std::set<std::string> shared;
+    for (const auto& [result, operand] : options.patterns) shared.insert(result);
+    auto results = run(pipeline.options(), *prepared, operands, shared, options.repeat, cancellation);
     if (!results) return std::unexpected(results.error());
     evaluation.results = std::move(*results);
   }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "frontend/handed_out.h"
 #include "frontend/named_operands.h"
 #include "frontend/runs_under_way.h"
 #include "runtime/elapsed.h"
@@ -95,22 +96,23 @@ class Workspaces::Lease {
 };
 
 Workspaces::Workspaces(CompiledNetwork code, const EngineOptions& options, std::set<std::string> changing,
-                       std::set<std::string> changing_patterns, std::shared_ptr<IdleWorkspaces> idle,
-                       std::shared_ptr<LayoutTotals> totals)
+                       std::set<std::string> changing_patterns, std::set<std::string> shared,
+                       std::shared_ptr<IdleWorkspaces> idle, std::shared_ptr<LayoutTotals> totals)
     : code_(std::move(code)),
       resources_(options.resources),
       deterministic_(options.deterministic),
       checked_(options.checked),
       changing_(std::move(changing)),
       changing_patterns_(std::move(changing_patterns)),
+      shared_(std::move(shared)),
       idle_(std::move(idle)),
       totals_(std::move(totals)) {}
 
 std::shared_ptr<Workspaces> Workspaces::of(CompiledNetwork code, const EngineOptions& options, std::set<std::string> changing,
-                                           std::set<std::string> changing_patterns, std::shared_ptr<IdleWorkspaces> idle,
-                                           std::shared_ptr<LayoutTotals> totals) {
-  auto made = std::make_shared<Workspaces>(std::move(code), options, std::move(changing), std::move(changing_patterns), std::move(idle),
-                                           std::move(totals));
+                                           std::set<std::string> changing_patterns, std::set<std::string> shared,
+                                           std::shared_ptr<IdleWorkspaces> idle, std::shared_ptr<LayoutTotals> totals) {
+  auto made = std::make_shared<Workspaces>(std::move(code), options, std::move(changing), std::move(changing_patterns),
+                                           std::move(shared), std::move(idle), std::move(totals));
   Workspaces* const all = made.get();
   return {all, [kept = std::move(made)](Workspaces* closing) mutable {
             closing->close();
@@ -246,6 +248,7 @@ Expected<std::unique_ptr<Workspaces::Bound>> Workspaces::bound_anew(std::unique_
   };
   if (bound) {
     bound->network.cancel_with(cancellation);
+    bound->owned.clear();
     bound->stamp = 0;
     auto taken = bound->network.rebind(*tensors, *host);
     if (!taken) return refused(std::move(taken.error()));
@@ -296,16 +299,16 @@ Expected<Tensors> Workspaces::symbolic(const RunOperands& operands, const Cancel
   BoundNetwork& network = (*bound)->network;
   const auto ran = network.run();
   auto results = ran ? network.results() : std::unexpected(ran.error());
+  const RunOrigin origin{(*bound)->operands(alone), network.patterns(), {}, changing_patterns_};
   for (auto result = results ? results->begin() : Tensors::iterator(); results && result != results->end(); ++result) {
     auto& [name, tensor] = *result;
-    const auto pattern = network.patterns().find(name);
-    const auto operand = pattern == network.patterns().end() ? alone.tensors.end() : alone.tensors.find(pattern->second);
     auto kept = network.kept(name, tensor);
+    if (kept && network.patterns().contains(name)) kept = handed_out(name, *kept, origin, nullptr, resources_);
     if (!kept) {
       results = std::unexpected(kept.error());
       break;
     }
-    tensor = operand == alone.tensors.end() ? *kept : TensorParts::with_values(operand->second, kept->values(), 0, kept->format().scalar);
+    tensor = std::move(*kept);
   }
   put_back(std::move(*bound));
   return results;
@@ -351,16 +354,13 @@ Expected<Tensors> Workspaces::run(const RunOperands& operands, const Cancellatio
     put_back(std::move(*bound));
     return results;
   }
-  const std::map<std::string, std::string>& patterns = network.patterns();
+  const RunOrigin origin{(*bound)->operands(operands), network.patterns(), shared_, changing_patterns_, &(*bound)->owned};
   const auto lease = std::make_shared<Lease>(std::move(*bound));
   for (auto& [name, tensor] : *results) {
     if (in_host_memory(operands, name, tensor)) continue;  // nothing of it is the workspace's
-    const auto pattern = patterns.find(name);
-    const auto operand = pattern == patterns.end() ? operands.tensors.end() : operands.tensors.find(pattern->second);
-    // What is known of the operand's pattern is known of the result's: the next kernel neither counts nor converts it again.
-    tensor = operand == operands.tensors.end()
-                 ? TensorParts::owned_by(tensor, lease)
-                 : TensorParts::with_values(operand->second, tensor.values().owned_by(lease), 0, tensor.format().scalar);
+    auto handed = handed_out(name, tensor, origin, lease, resources_);
+    if (!handed) return std::unexpected(std::move(handed.error()));
+    tensor = std::move(*handed);
   }
   return results;
 }

@@ -5,6 +5,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -79,13 +80,15 @@ struct MeasuredRun {
 /// so that no run counts references. Thread safe.
 class Workspaces : public Kept, public std::enable_shared_from_this<Workspaces> {
  public:
+  /// `shared`: results that may keep arrays which the host has lent with an operand (RunOrigin::shared).
   /// With the last handle those that wait end, and the others when their results do.
   static std::shared_ptr<Workspaces> of(CompiledNetwork code, const EngineOptions& options, std::set<std::string> changing,
-                                        std::set<std::string> changing_patterns, std::shared_ptr<IdleWorkspaces> idle,
-                                        std::shared_ptr<LayoutTotals> totals);
+                                        std::set<std::string> changing_patterns, std::set<std::string> shared,
+                                        std::shared_ptr<IdleWorkspaces> idle, std::shared_ptr<LayoutTotals> totals);
   /// As `of` makes them.
   Workspaces(CompiledNetwork code, const EngineOptions& options, std::set<std::string> changing,
-             std::set<std::string> changing_patterns, std::shared_ptr<IdleWorkspaces> idle, std::shared_ptr<LayoutTotals> totals);
+             std::set<std::string> changing_patterns, std::set<std::string> shared, std::shared_ptr<IdleWorkspaces> idle,
+             std::shared_ptr<LayoutTotals> totals);
   Workspaces(const Workspaces&) = delete;
   Workspaces& operator=(const Workspaces&) = delete;
 
@@ -111,9 +114,13 @@ class Workspaces : public Kept, public std::enable_shared_from_this<Workspaces> 
     Bound(const Bound&) = delete;
     Bound& operator=(const Bound&) = delete;
 
+    /// What it is bound to, of these.
+    const Tensors& operands(const RunOperands& given) const { return renewed.empty() ? given.tensors : renewed; }
+
     std::shared_ptr<Workspaces> owner;
     Tensors renewed = {};  ///< operands with facts of their own, for patterns that change: the network has handles of them that own nothing
     BoundNetwork network;
+    std::map<std::string, Tensor> owned = {};  ///< of the operands it is bound to: RunOrigin::owned
     std::uint64_t stamp = 0;  ///< of the operands it is bound to
     std::uint64_t counted_bytes = 0;  ///< when it waited last
     LayoutCounters told = {};
@@ -151,6 +158,7 @@ class Workspaces : public Kept, public std::enable_shared_from_this<Workspaces> 
   bool checked_;
   std::set<std::string> changing_;
   std::set<std::string> changing_patterns_;
+  std::set<std::string> shared_;
   std::shared_ptr<IdleWorkspaces> idle_;
   std::shared_ptr<LayoutTotals> totals_;
   std::array<Place, places> places_;

@@ -5,6 +5,7 @@
 
 #include "runtime/blocks.h"
 #include "runtime/convert.h"
+#include "runtime/copied.h"
 #include "runtime/dense.h"
 #include "runtime/guarded.h"
 #include "runtime/indices.h"
@@ -366,7 +367,53 @@ bool has_such_strides(const Tensor& dense, const Format& format) {
   return format.levels.back().strided || strides_by_mode(dense)[format.mode_order.back()] == 1;
 }
 
+bool lends_indices(const Tensor& tensor) {
+  return std::ranges::any_of(tensor.levels(), [](const LevelArrays& level) { return level.pos.borrowed() || level.crd.borrowed(); });
+}
+
+/// In copies of all arrays, or of those alone that are the host's.
+Expected<Tensor> pattern_in_copies(const Tensor& tensor, bool all, const Resources& resources, std::string_view name) {
+  TensorArrays arrays = TensorParts::without_values(tensor).arrays();
+  for (LevelArrays& level : arrays.levels) {
+    for (Buffer* array : {&level.pos, &level.crd}) {
+      if (array->size_bytes() == 0 || !(all || array->borrowed())) continue;
+      auto copy = copied(*array, resources.memory, name);
+      if (!copy) return std::unexpected(copy.error());
+      *array = std::move(*copy);
+    }
+  }
+  const Tensor pattern = TensorParts::without_values(made(std::move(arrays)));
+  if (const PatternFacts* const facts = TensorParts::pattern_facts(tensor))
+    TensorParts::pattern_facts(pattern)->copied_from = facts->copied_from != 0 ? facts->copied_from : facts->number;
+  return pattern;
+}
+
 }  // namespace
+
+Expected<Tensor> copied_pattern(const Tensor& tensor, const Resources& resources, std::string_view name) {
+  return guarded({"copying the pattern of ", name}, [&] { return pattern_in_copies(tensor, true, resources, name); });
+}
+
+Expected<Tensor> owned_pattern(const Tensor& tensor, const Resources& resources, std::string_view name) {
+  if (!lends_indices(tensor)) return TensorParts::without_values(tensor);
+  return guarded({"copying the pattern of ", name}, [&]() -> Expected<Tensor> {
+    const auto layout = TensorParts::pattern_facts(tensor)->owned.of(tensor.format(), resources.memory);
+    const auto kept = [&]() -> std::optional<Tensor> {
+      const std::lock_guard lock(layout->mutex);
+      layout->touch();
+      return layout->pattern;
+    };
+    if (auto known = kept()) return std::move(*known);
+    const auto making = Making<PatternLayout>::of(*layout, resources);
+    if (!making) return std::unexpected(making.error());
+    if (auto known = kept()) return std::move(*known);
+    auto pattern = pattern_in_copies(tensor, false, resources, name);
+    if (!pattern) return pattern;
+    const std::lock_guard lock(layout->mutex);
+    layout->pattern = *pattern;
+    return pattern;
+  });
+}
 
 Expected<PlacedTensor> laid_out_through_places(const Tensor& tensor, const Format& format, bool changes, const Resources& resources,
                                                std::string_view name) {

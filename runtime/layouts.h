@@ -32,6 +32,12 @@ struct LaidOut {
 Expected<LaidOut> laid_out(const Tensor& tensor, const Format& format, bool changes, const Resources& resources,
                            std::string_view name, Tensor spare = {});
 
+/// The pattern of a tensor, without values, in arrays that last as long as it does. Of those that are the host's a copy is made once for
+/// all who ask, kept with what is known of the pattern, and given back as layouts are; a tensor without any is its own.
+Expected<Tensor> owned_pattern(const Tensor& tensor, const Resources& resources, std::string_view name);
+/// The same in arrays that nothing else has: of a tensor into whose arrays the host may write.
+Expected<Tensor> copied_pattern(const Tensor& tensor, const Resources& resources, std::string_view name);
+
 /// A tensor whose entries stand in another order than its values.
 struct PlacedTensor {
   Tensor tensor;       ///< in the format asked for, with the values, and what is known of them, of the tensor as it was given

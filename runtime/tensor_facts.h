@@ -94,6 +94,11 @@ struct PatternFacts {
   std::atomic<bool> valid;
   std::timed_mutex verifying;  ///< a second caller waits for the first verification and takes its answer
   KnownLayouts<PatternLayout> layouts;
+  /// The same in arrays that weft owns, by format, where some of these are the host's: owned_pattern().
+  KnownLayouts<PatternLayout> owned;
+  /// The number of the pattern that this one is a copy of, or 0: memory over either is memory over both. Set by who makes the tensor,
+  /// before others see it.
+  std::uint64_t copied_from = 0;
   /// Of a pattern that a kernel has computed: set by who makes the tensor, before others see it; else null.
   std::shared_ptr<const ComputedPattern> computed;
 
@@ -212,6 +217,9 @@ struct TensorParts {
   /// The same arrays, kept alive by `owner`.
   static Tensor owned_by(const Tensor& tensor, const std::shared_ptr<void>& owner);
 };
+
+/// Whether a tensor has the pattern of that number, or a copy of it.
+inline bool has_pattern(const PatternFacts& facts, std::uint64_t number) { return facts.number == number || facts.copied_from == number; }
 
 /// `figures` told of the values of `counted`: whether these are finite is looked at when first asked.
 Statistics of_values(Statistics figures, const Statistics& counted);

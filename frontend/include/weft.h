@@ -336,8 +336,9 @@ void weft_statistics_free(weft_statistics* statistics);
 /* ---- requests ---- */
 
 int32_t weft_request_create(weft_request** made, weft_error** error);
-/* Pins the layout of an operand, or requests that of a result; "like(T)" stores a result at the positions of operand T.
- */
+/* Pins the layout of an operand, or requests that of a result; "like(T)" stores a result at the positions of operand T,
+ * with whose index arrays it shares memory: borrowed ones have to last as long as the result. Results in other formats
+ * have copies of these, made once for each pattern. */
 int32_t weft_request_set_format(weft_request* request, const char* name, const char* format, weft_error** error);
 /* Of several assignments, a result that is wanted beside the last and those with a format. */
 int32_t weft_request_add_result(weft_request* request, const char* name, weft_error** error);
@@ -475,9 +476,9 @@ void weft_compilation_free(weft_compilation* compilation); /* does not wait, and
  * report. */
 int32_t weft_kernel_run(const weft_kernel* kernel, const weft_bindings* bindings, const weft_cancellation* cancellation,
                         weft_evaluation** made, weft_error** error);
-/* A run whose results own their memory and know the patterns that theirs was computed from: as long as operands have
- * these, later runs write values over the same pattern, without counting, where weft_bindings_set_output_tensor says.
- */
+/* A run whose results own their memory, with "like(T)" too, and know the patterns that theirs was computed from: as
+ * long as operands have these, later runs write values over the same pattern, without counting, where
+ * weft_bindings_set_output_tensor says. */
 int32_t weft_kernel_symbolic(const weft_kernel* kernel, const weft_bindings* bindings,
                              const weft_cancellation* cancellation, weft_evaluation** made, weft_error** error);
 /* Does now what the first run over these bindings would do: verifies, converts, allocates. */

@@ -41,7 +41,8 @@ struct CompileOptions {
   /// type of an operand is always its own.
   std::map<std::string, Format> formats;
   /// Results that are stored at the positions of an operand, by name: the result shares its coordinates, and holds 0
-  /// where nothing contributed. Both have the same indices.
+  /// where nothing contributed. Both have the same indices. Index arrays that the host lent with the operand are shared
+  /// too, and have to last as long as the result, unless the operand is named in `changing_patterns`.
   std::map<std::string, std::string> patterns;
   /// Of several assignments those whose results are wanted, beside the last and those with a format; the others may be
   /// fused away, and are not computed if nothing reads them.
@@ -154,15 +155,18 @@ class Kernel {
   /// Runs over the operands. Other formats than the kernel was compiled for are converted, or run in a kernel of their
   /// own where that would change what absent entries and stored zeros do to NaN and Inf; other extents and what else
   /// it assumes and does not hold run in a more general kernel that is made then, or found; the formats of results
-  /// stay. The results share the memory of the run, which goes back to the bindings when the last copy dies. Errors:
-  /// input (an operand is missing, of another order, or its extents do not agree with the others'), resource, cancelled
-  /// (by `cancellation` or, without it, the engine's), internal.
+  /// stay. The results share the memory of the run, which goes back to the bindings when the last copy dies. They share
+  /// none with the host, but for CompileOptions::patterns: of index arrays that it lent with an operand and that are a
+  /// result's too a copy is made, once for each pattern, or in each run where they may change in place. Errors: input
+  /// (an operand is missing, of another order, or its extents do not agree with the others'), resource, cancelled (by
+  /// `cancellation` or, without it, the engine's), internal.
   Expected<Tensors> run(const Bindings& bindings, const Cancellation* cancellation = nullptr) const;
-  /// A run whose results own their memory and know from which patterns theirs was computed: of a sparse result C,
-  /// `bindings.output("C", *same_pattern(C, values))` has later runs of this expression write values straight into
-  /// memory of the host, without counting, as long as its operands have the patterns that they have now; of a result at
-  /// the positions of an operand, as long as that has. With same_pattern(C, levels, values) the pattern itself is the
-  /// host's too. Memory that is set for results is left alone. Errors as of run().
+  /// A run whose results own their memory, those at the positions of an operand too, and know from which patterns theirs
+  /// was computed: of a sparse result C, `bindings.output("C", *same_pattern(C, values))` has later runs of this
+  /// expression write values straight into memory of the host, without counting, as long as its operands have the
+  /// patterns that they have now; of a result at the positions of an operand, as long as that has. With
+  /// same_pattern(C, levels, values) the pattern itself is the host's too. Memory that is set for results is left alone.
+  /// Errors as of run().
   Expected<Tensors> symbolic(const Bindings& bindings, const Cancellation* cancellation = nullptr) const;
   /// Does now what the first run over these operands would do: verifies, converts, allocates. Errors as of run().
   Expected<void> prepare(const Bindings& bindings, const Cancellation* cancellation = nullptr) const;

@@ -60,8 +60,9 @@ class Session {
   Expected<Tensors> evaluate(std::string_view text, Answer answer = Answer::best,
                              const Cancellation* cancellation = nullptr) const;
 
-  /// The same in single steps with a report of each, planned and bound anew; results own their memory. `operands` lists
-  /// the names to use, in the order of an einsum's factors; every one must occur in the expression.
+  /// The same in single steps with a report of each, planned and bound anew; results own their memory, but for what
+  /// CompileOptions::patterns shares. `operands` lists the names to use, in the order of an einsum's factors; every one
+  /// must occur in the expression.
   Expected<Evaluation> evaluate(std::string_view expression, const std::vector<std::string>& operands,
                                 const EvaluateOptions& options = {}, const Cancellation* cancellation = nullptr) const;
 
