@@ -381,6 +381,11 @@ Expected<Replaced> BoundNetwork::State::take_operands(const std::map<std::string
     const bool as_many = !outside && tensors[number].nnz() == tensor.nnz();
     const bool lists = !tensor.format().layout && has_sparse_level(tensor.format()) && !is_dense(tensor.format().levels.back().kind);
     from_values[number] = !as_given && !lists && has_sparse_level(tensors[number].format());
+    made_from_values[number] = from.from_values.contains(name);
+    const auto host_given = from.given != nullptr ? from.given->find(name) : given.end();
+    const bool is_layout = from.given != nullptr && host_given != from.given->end();
+    const Tensor& identified = is_layout ? host_given->second : tensor;
+    given_patterns[number] = identified.format().all_dense() ? 0 : arrays_of(identified).pattern;
     other_entries[number] = !as_given && planned && *planned != tensor.format() && !as_many;
     replaced.patterns[number] = read.pattern != laid[number].pattern || read.pattern == 0;
     replaced.values[number] = !same || replaced.patterns[number] || read.values != laid[number].values ||
@@ -493,10 +498,12 @@ Expected<BoundNetwork> CompiledNetwork::bind_levels(const std::map<std::string, 
   const auto start = Clock::now();
   state->tensors.resize(schedule.tensors.size());
   state->arrays.resize(schedule.tensors.size());
+  state->given_patterns.resize(schedule.tensors.size());
   state->laid.resize(schedule.tensors.size());
   state->places.resize(schedule.tensors.size());
   state->other_entries.resize(schedule.tensors.size());
   state->from_values.resize(schedule.tensors.size());
+  state->made_from_values.resize(schedule.tensors.size());
   state->asked.resize(schedule.tensors.size());
   state->scaled.resize(schedule.tensors.size());
   auto replaced = state->take_operands(operands, host);

@@ -66,6 +66,9 @@ struct HostMemory {
   std::span<std::byte> scratch = {};
   /// Operands are held by somebody else while a run is under way, and bound anew before the next: the binding holds none.
   bool lent = false;
+  /// Operands as the host gave them, where those that are bound are layouts made of these; null: they are as they were given.
+  const std::map<std::string, Tensor>* given = nullptr;
+  std::set<std::string> from_values = {};  ///< likewise: those whose values decide which coordinates the layout has
 };
 
 /// What layouts of operands took, of one binding since it was made.

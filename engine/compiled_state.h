@@ -134,6 +134,8 @@ struct alignas(spread_bytes) BoundNetwork::State {
   Resources resources;
   std::vector<Tensor> tensors;  ///< by position in Schedule::tensors
   std::vector<BoundArrays> arrays;  ///< likewise: of operands as they were given, and of the host's memory for results
+  /// Likewise: what tells the patterns of operands apart, whatever layouts were made of them; 0: all elements are there.
+  std::vector<std::uint64_t> given_patterns;
   bool whole = true;                ///< false: let go of layouts
   std::vector<BoundArrays> laid;    ///< likewise: of operands as the kernel reads them
   std::vector<BoundPlaces> places;  ///< likewise
@@ -142,6 +144,8 @@ struct alignas(spread_bytes) BoundNetwork::State {
   std::vector<bool> other_entries;
   /// Likewise: operands with dense levels of which the kernel reads a copy without zeros, so that values decide which coordinates it has.
   std::vector<bool> from_values;
+  /// Likewise: operands that are layouts of given ones (HostMemory::from_values), whose coordinates values decide.
+  std::vector<bool> made_from_values;
   /// By position, without values: operands as they were given that lend results their positions, where the kernel reads a copy with the
   /// same entries in the same order.
   std::map<std::uint32_t, Tensor> lenders;
@@ -205,6 +209,9 @@ struct alignas(spread_bytes) BoundNetwork::State {
   /// What a run appends a target into: `left` by the last one, or made for as many entries as its pattern is known to have, with
   /// values in the host's memory where it wants them there; else nothing.
   Expected<std::optional<Tensor>> placed(AppendedTarget& target, const std::vector<Chunk>& chunks, std::optional<Tensor> left);
+  /// Whether nothing but patterns decides where a result has entries, or the layouts that values decide are those of which the memory's
+  /// pattern was computed.
+  bool knows_pattern(const Tensor& memory) const;
   /// Writes a result into memory of the host unless it was computed there. Input error where the pattern is another one.
   Expected<void> write_out(const ScheduledTensor& result, const HostOutput& output, const Tensor& computed) const;
   /// A result in the host's memory, or in its own: where that is another than before it is told in `replaced`.

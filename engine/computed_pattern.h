@@ -15,7 +15,10 @@ namespace weft {
 struct ComputedPattern {
   std::string network;  ///< as print() writes it
   std::string result;
-  std::map<std::string, std::uint64_t> operands;  ///< numbers of their patterns (PatternFacts::number), by name
+  /// By name numbers of their patterns (PatternFacts::number) as the host gave them; 0 of one that has all elements.
+  std::map<std::string, std::uint64_t> operands;
+  /// Likewise of layouts that were made of them, where values decide which coordinates these have.
+  std::map<std::string, std::uint64_t> layouts = {};
   /// As it was appended: the chunks, and by chunk and level how many entries each made. Empty where it was not.
   std::vector<Chunk> chunks = {};
   std::vector<std::vector<std::uint64_t>> entries = {};

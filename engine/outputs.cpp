@@ -29,6 +29,15 @@ TensorArrays positions_like(const Tensor& pattern, const ScheduledTensor& schedu
   return tensor;
 }
 
+/// How many values there are at these; gaps of hashed and bitmap levels have some too.
+std::uint64_t values_like(const Tensor& pattern, const ScheduledTensor& scheduled, const std::vector<std::uint64_t>& extents) {
+  const std::size_t shared = appended_levels(scheduled.format.levels);
+  std::uint64_t values = pattern.positions(shared - 1);
+  for (std::size_t level = shared; level < extents.size(); ++level)
+    values = saturating_product(values, extents[scheduled.format.mode_order[level]]);
+  return values;
+}
+
 /// Values at positions of `pattern` that has as many in the same order.
 Tensor at_positions(const Tensor& pattern, const ScheduledTensor& result, const Tensor& computed) {
   TensorArrays tensor;
@@ -42,13 +51,9 @@ Tensor at_positions(const Tensor& pattern, const ScheduledTensor& result, const 
 /// With values of its own.
 Expected<Tensor> like(const Tensor& pattern, const ScheduledTensor& scheduled, std::vector<std::uint64_t> extents,
                       const Resources& resources) {
+  const std::uint64_t count = values_like(pattern, scheduled, extents);
   TensorArrays tensor = positions_like(pattern, scheduled, std::move(extents));
-  const std::size_t shared = appended_levels(scheduled.format.levels);
-  // Gaps of hashed and bitmap levels have values too.
-  std::uint64_t bytes = pattern.positions(shared - 1) * scalar_bytes(scheduled.format.scalar);
-  for (std::size_t level = shared; level < tensor.order(); ++level)
-    bytes = saturating_product(bytes, tensor.extents[tensor.format.mode_order[level]]);
-  auto values = Buffer::allocate(bytes, resources.memory, scheduled.name);
+  auto values = Buffer::allocate(saturating_product(count, scalar_bytes(scheduled.format.scalar)), resources.memory, scheduled.name);
   if (!values) return std::unexpected(values.error());
   tensor.values = std::move(*values);
   return made(std::move(tensor));
@@ -165,7 +170,7 @@ Expected<void> BoundNetwork::State::check_pattern(const ScheduledTensor& result,
   // Where the kernel reads a copy in another format, Kernel::symbolic gives a pattern of its own.
   if (has_whole_pattern(result) && !facts->computed) {
     const std::string& operand = kernel->network.tensors[kernel->plan.schedule.tensors[*result.like].tensor].name;
-    if (!has_pattern(*facts, arrays[*result.like].pattern)) return changed(operand);
+    if (!has_pattern(*facts, given_patterns[*result.like])) return changed(operand);
     const bool gaps = std::ranges::any_of(memory.format().levels, [](const Level& level) { return has_gaps(level.kind); });
     if (gaps && !has_pattern_as_given(result))
       return unsupported(fmt::format("{} cannot be written at the positions of {}: the kernel reads a converted copy of it; pin its format",
@@ -181,7 +186,7 @@ Expected<void> BoundNetwork::State::check_pattern(const ScheduledTensor& result,
     if (scheduled[number].role != TensorRole::operand) continue;
     const std::string& operand = kernel->network.tensors[scheduled[number].tensor].name;
     const auto then = computed->operands.find(operand);
-    if (then == computed->operands.end() || then->second != arrays[number].pattern) return changed(operand);
+    if (then == computed->operands.end() || then->second != given_patterns[number]) return changed(operand);
   }
   return {};
 }
@@ -255,8 +260,12 @@ bool BoundNetwork::State::computes_in(const HostOutput& output, std::uint32_t nu
   if (dense != scheduled.format.all_dense()) return false;
   const bool is_like = scheduled.like.has_value();
   if (!dense && !is_like) return output.scaling == Scaling{};
-  const bool as_its_own = is_like && !has_whole_pattern(scheduled) && memory.format() == scheduled.format;
+  // Values may decide how many positions the operand has: no more are written than there is room for.
+  const bool as_its_own = is_like && !has_whole_pattern(scheduled) && memory.format() == scheduled.format &&
+                          values_like(tensors[*scheduled.like], scheduled, memory.extents()) == stored_elements(memory);
   if (is_like && !as_its_own && !has_pattern_as_given(scheduled)) return false;
+  // Memory over the operand that a layout was made of has its values in another order, perhaps.
+  if (!dense && !as_its_own && !has_pattern(*TensorParts::pattern_facts(memory), arrays[*scheduled.like].pattern)) return false;
   const bool packed = !dense || is_packed(memory, scheduled.format);
   const std::uint64_t last = packed ? 1 : strides_by_mode(memory)[scheduled.format.mode_order.back()];
   for (const CompiledNest& nest : kernel->nests) {
@@ -381,6 +390,19 @@ bool same_coordinates(const Tensor& one, const Tensor& other) {
 
 }  // namespace
 
+bool BoundNetwork::State::knows_pattern(const Tensor& memory) const {
+  if (std::ranges::find(from_values, true) != from_values.end()) return false;
+  if (std::ranges::find(made_from_values, true) == made_from_values.end()) return true;
+  const ComputedPattern* const computed = TensorParts::pattern_facts(memory)->computed.get();
+  for (std::uint32_t number = 0; number < made_from_values.size(); ++number) {
+    if (!made_from_values[number]) continue;
+    if (computed == nullptr) return false;
+    const auto then = computed->layouts.find(kernel->network.tensors[kernel->plan.schedule.tensors[number].tensor].name);
+    if (then == computed->layouts.end() || then->second != arrays[number].pattern) return false;
+  }
+  return true;
+}
+
 // Where values decide which coordinates there are, what was computed in place may stand at others than the memory says.
 Expected<void> BoundNetwork::State::write_out(const ScheduledTensor& result, const HostOutput& output, const Tensor& computed) const {
   const auto& [memory, scaling] = output;
@@ -392,7 +414,7 @@ Expected<void> BoundNetwork::State::write_out(const ScheduledTensor& result, con
     return write_dense(computed, memory, resources, result.name, scaling);
   }
   const bool there = computed.values().data() == memory.values().data() && computed.values().size_bytes() == memory.values().size_bytes();
-  const bool known = std::ranges::find(from_values, true) == from_values.end();
+  const bool known = knows_pattern(memory);
   if (there && known) return {};
   Expected<Tensor> stored = computed;
   // At the positions of an operand, but of the copy that the kernel read.
@@ -467,8 +489,11 @@ std::shared_ptr<const ComputedPattern> BoundNetwork::computed_pattern(const std:
   computed->result = result;
   for (std::uint32_t number = 0; number < scheduled.size(); ++number) {
     const ScheduledTensor& each = scheduled[number];
-    if (each.role == TensorRole::operand)
-      computed->operands[state_->kernel->network.tensors[each.tensor].name] = state_->arrays[number].pattern;
+    if (each.role == TensorRole::operand) {
+      const std::string& operand = state_->kernel->network.tensors[each.tensor].name;
+      computed->operands[operand] = state_->given_patterns[number];
+      if (state_->made_from_values[number]) computed->layouts[operand] = state_->arrays[number].pattern;
+    }
     if (each.role != TensorRole::result || each.name != result) continue;
     for (const BoundNest& nest : state_->nests) {
       for (const AppendedTarget& target : nest.appended) {

@@ -5,7 +5,9 @@
 
 #include "engine/assumptions.h"
 #include "engine/compiled_state.h"
+#include "runtime/convert.h"
 #include "runtime/elapsed.h"
+#include "runtime/tensor_facts.h"
 
 namespace weft {
 
@@ -51,9 +53,26 @@ Expected<std::map<std::string, Tensor>> in_layouts(std::map<std::string, Tensor>
 }
 
 /// Layouts of operands, which may be let go of while the operands live, are held.
-HostMemory with_handles(HostMemory host) {
+HostMemory with_handles(HostMemory host, const std::map<std::string, Tensor>& given, const std::map<std::string, Tensor>& stored) {
   host.lent = false;
+  if (host.given == nullptr) host.given = &given;
+  for (const auto& [name, tensor] : given) {
+    if (values_decide_pattern(TensorParts::as_stored(tensor), stored.at(name).format())) host.from_values.insert(name);
+  }
   return host;
+}
+
+/// The same for kernels over exposed levels, which read operands that are stored as they are to be read where they stand.
+void note_given(HostMemory& host, const std::map<std::string, Tensor>& given, const Exposure& exposure,
+                const ExposedOperands& exposed_operands) {
+  if (host.given == nullptr) host.given = &given;
+  for (TensorId operand = 0; operand < exposure.tensors.size(); ++operand) {
+    const std::optional<Format>& read_in = exposure.tensors[operand].read_in;
+    const std::string& name = exposure.given.tensors[operand].name;
+    const auto tensor = given.find(name);
+    if (!read_in || tensor == given.end() || exposed_operands.as_given(name)) continue;
+    if (values_decide_pattern(TensorParts::as_stored(tensor->second), *read_in)) host.from_values.insert(name);
+  }
 }
 
 /// Results at the positions of operands have those of the layouts, which are not the host's, but the formats that these come in.
@@ -101,7 +120,7 @@ Expected<BoundNetwork> CompiledNetwork::bind(const std::map<std::string, Tensor>
   if (state_->pinned_layouts.empty()) return bind_given(operands, resources, deterministic, host);
   const auto stored = in_layouts(operands, state_->pinned_layouts, host, resources);
   if (!stored) return std::unexpected(stored.error());
-  auto bound = bind_given(*stored, resources, deterministic, with_handles(host));
+  auto bound = bind_given(*stored, resources, deterministic, with_handles(host, operands, *stored));
   if (!bound) return bound;
   BoundNetwork::State& state = *bound->state_;
   state.pinned_by = state_;
@@ -129,6 +148,7 @@ Expected<BoundNetwork> CompiledNetwork::bind_given(const std::map<std::string, T
   HostMemory left = host;
   auto outputs = taken_outputs(*state_->exposure, left);
   if (!outputs) return std::unexpected(outputs.error());
+  note_given(left, operands, *state_->exposure, exposed_operands);
   const double read_ms = milliseconds_since(start);
   auto bound = bind_levels(exposed_operands.read(), resources, deterministic, left);
   if (!bound) return bound;
@@ -151,7 +171,7 @@ Expected<bool> BoundNetwork::rebind(const std::map<std::string, Tensor>& operand
   if (!state.pinned_by) return rebind_given(operands, host);
   const auto stored = in_layouts(operands, state.pinned_by->pinned_layouts, host, state.resources);
   if (!stored) return std::unexpected(stored.error());
-  auto bound = rebind_given(*stored, with_handles(host));
+  auto bound = rebind_given(*stored, with_handles(host, operands, *stored));
   tell_given(operands, *stored, state_->patterns, state_->given_formats);
   return bound;
 }
@@ -169,6 +189,7 @@ Expected<bool> BoundNetwork::rebind_given(const std::map<std::string, Tensor>& o
   auto outputs = taken_outputs(*state.over_levels->exposure, left);
   if (!outputs) return std::unexpected(outputs.error());
   state.exposed_outputs = std::move(*outputs);
+  note_given(left, operands, *state.over_levels->exposure, state.exposed_operands);
   for (const auto& [name, tensor] : operands) {
     if (Format& known = state.given_formats[name]; !(known == tensor.format())) known = tensor.format();
   }

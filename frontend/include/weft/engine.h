@@ -161,12 +161,12 @@ class Kernel {
   /// (an operand is missing, of another order, or its extents do not agree with the others'), resource, cancelled (by
   /// `cancellation` or, without it, the engine's), internal.
   Expected<Tensors> run(const Bindings& bindings, const Cancellation* cancellation = nullptr) const;
-  /// A run whose results own their memory, those at the positions of an operand too, and know from which patterns theirs
-  /// was computed: of a sparse result C, `bindings.output("C", *same_pattern(C, values))` has later runs of this
+  /// A run whose results own their memory, those at the positions of an operand too, and know from which patterns
+  /// theirs was computed: of a sparse result C, `bindings.output("C", *same_pattern(C, values))` has later runs of this
   /// expression write values straight into memory of the host, without counting, as long as its operands have the
-  /// patterns that they have now; of a result at the positions of an operand, as long as that has. With
-  /// same_pattern(C, levels, values) the pattern itself is the host's too. Memory that is set for results is left alone.
-  /// Errors as of run().
+  /// patterns that they have now (dense ones: the same extents); of a result at the positions of an operand, as long as
+  /// that has. With same_pattern(C, levels, values) the pattern itself is the host's too. Memory that is set for results
+  /// is left alone. Errors as of run().
   Expected<Tensors> symbolic(const Bindings& bindings, const Cancellation* cancellation = nullptr) const;
   /// Does now what the first run over these operands would do: verifies, converts, allocates. Errors as of run().
   Expected<void> prepare(const Bindings& bindings, const Cancellation* cancellation = nullptr) const;
