@@ -158,6 +158,9 @@ class BoundNetwork {
   Expected<bool> rebind(const std::map<std::string, Tensor>& operands, const HostMemory& host);
   /// Results that are stored at the positions of an operand as that was given, by name: theirs is its pattern.
   const std::map<std::string, std::string>& patterns() const;
+  /// Whether a result is computed over the levels of a layout, and put together from these when it is handed over: memory of the host for
+  /// it has to be dense.
+  bool is_over_levels(const std::string& result) const;
   /// Of operands that are lent: lets go of their layouts; where there are any it has to be bound again before it runs.
   void let_go();
   bool whole() const;  ///< whether it could run as it is

@@ -85,14 +85,16 @@ void tell_given(const std::map<std::string, Tensor>& given, const std::map<std::
   }
 }
 
+/// Whether a result is not handed over as it is computed.
+bool is_put_together(const ExposedTensor& result) { return !result.parts.empty() || result.handed_over; }
+
 /// Takes the memory for results that are not computed as they are handed over out of the host's.
 Expected<std::map<std::string, HostOutput>> taken_outputs(const Exposure& exposure, HostMemory& host) {
   std::map<std::string, HostOutput> taken;
   for (TensorId tensor = 0; tensor < exposure.tensors.size(); ++tensor) {
     const TensorDeclaration& declared = exposure.given.tensors[tensor];
     const auto output = host.outputs.find(declared.name);
-    const ExposedTensor& exposed = exposure.tensors[tensor];
-    if (output == host.outputs.end() || (exposed.parts.empty() && !exposed.handed_over)) continue;
+    if (output == host.outputs.end() || !is_put_together(exposure.tensors[tensor])) continue;
     const Tensor& memory = output->second.memory;
     if (memory.extents() != declared.extents)
       return fail(ErrorKind::input, ErrorCode::extents_disagree, declared.name,
@@ -197,6 +199,14 @@ Expected<bool> BoundNetwork::rebind_given(const std::map<std::string, Tensor>& o
   auto bound = rebind_levels(state.exposed_operands.read(), left);
   if (bound && *bound) state.note_patterns();
   return bound;
+}
+
+bool BoundNetwork::is_over_levels(const std::string& result) const {
+  if (!state_->over_levels) return false;
+  const Exposure& exposure = *state_->over_levels->exposure;
+  const auto declared = std::ranges::find(exposure.given.tensors, result, &TensorDeclaration::name);
+  return declared != exposure.given.tensors.end() &&
+         is_put_together(exposure.tensors[static_cast<std::size_t>(declared - exposure.given.tensors.begin())]);
 }
 
 Expected<std::map<std::string, Tensor>> BoundNetwork::results() {

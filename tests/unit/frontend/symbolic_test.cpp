@@ -531,6 +531,33 @@ TEST_CASE("symbolic: memory takes the values of runs as long as operands are the
   }
 }
 
+TEST_CASE("symbolic: a pattern that a kernel over the levels of a layout could not write to is refused at once") {
+  for (const char* layout : {"bcsr(3,3)", "sell(8)"}) {
+    CAPTURE(layout);
+    const Tensors operands = {{"A", operand("sparse(30x30,nnz=90,seed=1)", layout)}, {"x", operand("ones(30)")}};
+    CompileOptions options;
+    for (const char* format : {"s", "d"}) {
+      options.formats["y"] = *parse_format(format);
+      const Kernel kernel = compiled(engine_with(1), "y(i) = A(i,j) * x(j)", operands, options);
+      const auto symbolic = kernel.symbolic(bound(operands));
+      CHECK(symbolic.has_value() == (*format == 'd'));
+      if (symbolic) continue;
+      CHECK(symbolic.error().kind == ErrorKind::unsupported);
+      CHECK(symbolic.error().operand == "y");
+      CHECK(symbolic.error().message.find("pin its operands to plain formats") != std::string::npos);
+    }
+    options.formats["y"] = *parse_format("s");
+    options.formats["A"] = *parse_format("ds");
+    const Kernel pinned = compiled(engine_with(1), "y(i) = A(i,j) * x(j)", operands, options);
+    const auto pattern = pinned.symbolic(bound(operands));
+    REQUIRE_MESSAGE(pattern, pattern.error().message);
+    std::vector<double> values(pattern->at("y").values().size_bytes() / 8);
+    Bindings bindings = bound(operands);
+    bindings.output("y", *same_pattern(pattern->at("y"), values));
+    CHECK(numbers(results_of(pinned, bindings).at("y")) == numbers(pattern->at("y")));
+  }
+}
+
 TEST_CASE("symbolic: memory is compared where values decide the coordinates of a layout that an operand is pinned to") {
   Tensors operands = {{"A", operand("ones(6x6)")}, {"x", operand("ones(6)")}};
   const auto element = [&](std::size_t number) -> double& { return operands["A"].writable_values<double>()[number]; };
