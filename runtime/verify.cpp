@@ -370,12 +370,10 @@ class Verification {
       if (tensor_.values().size_bytes() != saturating_product(positions_, bytes))
         return refuse(ErrorCode::sizes, "{} bytes of values, but {} stored entries of {} bytes", tensor_.values().size_bytes(), positions_,
                       bytes);
-      const std::byte* stored = tensor_.values().as<std::byte>().data();
-      for (std::uint64_t p = 0; p < positions_ && !present_.bits.empty(); ++p) {
-        const std::byte* value = stored + p * bytes;
-        if (!present(p) && std::any_of(value, value + bytes, [](std::byte b) { return b != std::byte{0}; }))
-          return refuse("position {} has a value, but no entry", p);
-      }
+      const Indices stored(tensor_.values(), static_cast<unsigned>(8 * bytes));
+      const std::uint64_t sign = std::uint64_t{1} << (8 * bytes - 1);  // -0 is no value
+      for (std::uint64_t p = 0; p < positions_ && !present_.bits.empty(); ++p)
+        if (!present(p) && (stored[p] & ~sign) != 0) return refuse("position {} has a value, but no entry", p);
       return {};
     }
     if (positions_ == 0) return {};

@@ -210,4 +210,39 @@ TEST_CASE("random damage is found by somebody: either verify refuses or the entr
   CHECK(refused > 100);
 }
 
+TEST_CASE("verify: between the entries of hashed and bitmap levels stands zero, of either sign") {
+  for (const char* format : {"dbb", "ddb", "ddh", "ssb"}) {
+    for (const Scalar scalar : {Scalar::f64, Scalar::f32}) {
+      CAPTURE(format);
+      Format stored = *parse_format(format);
+      stored.scalar = scalar;
+      const auto tensor = convert(built("sss"), stored, resources(), "T");
+      REQUIRE(tensor);
+      const auto with = [&](double between) {
+        TensorArrays arrays = tensor->arrays();
+        auto values = Buffer::allocate(arrays.values.size_bytes(), resources().memory, "T");
+        REQUIRE(values);
+        unsigned gaps = 0;
+        const auto fill = [&]<class T>(T) {
+          const auto given = arrays.values.as<const T>();
+          const auto to = values->as<T>();
+          for (std::size_t n = 0; n < to.size(); ++n) {
+            gaps += given[n] == 0 ? 1 : 0;
+            to[n] = given[n] == 0 ? static_cast<T>(between) : given[n];
+          }
+        };
+        if (scalar == Scalar::f64) fill(double{});
+        if (scalar == Scalar::f32) fill(float{});
+        REQUIRE(gaps > 0);
+        arrays.values = *values;
+        return Tensor(arrays);
+      };
+      CHECK(verify(with(0.0), resources(), "T"));
+      CHECK(verify(with(-0.0), resources(), "T"));
+      for (const double value : {1.0, -1.0, 1e-40, std::numeric_limits<double>::quiet_NaN()})
+        CHECK(contains(refusal(with(value).arrays()), "has a value, but no entry"));
+    }
+  }
+}
+
 }  // namespace verify_test
