@@ -69,6 +69,13 @@ Progress progress_of(weft_progress_callback callback, void* context) {
   return [callback, context](std::string_view what, double fraction) { callback(context, std::string(what).c_str(), fraction); };
 }
 
+/// An engine that shares another's threads and memory account has none that could be set.
+Expected<void> not_shared(const weft_options& options, std::string_view what) {
+  if (!options.shared) return {};
+  return fail(ErrorKind::input, ErrorCode::option, {},
+              fmt::format("{} cannot be set for an engine that shares those of another (weft_options_share); NULL there ends the sharing", what));
+}
+
 }  // namespace
 
 const char* weft_version(void) { return WEFT_VERSION; }
@@ -113,6 +120,7 @@ int32_t weft_options_create(weft_options** made, weft_error** error) {
 
 int32_t weft_options_set_threads(weft_options* options, uint32_t count, weft_error** error) {
   return setting(options, "options", error, [&]() -> Expected<void> {
+    if (auto own = not_shared(*options, "threads"); !own) return own;
     options->threads = count;
     return {};
   });
@@ -128,6 +136,7 @@ int32_t weft_options_share(weft_options* options, const weft_engine* engine, wef
 
 int32_t weft_options_set_thread_loop(weft_options* options, uint32_t count, weft_loop_callback loop, void* context, weft_error** error) {
   return setting(options, "options", error, [&]() -> Expected<void> {
+    if (auto own = not_shared(*options, "a loop of threads"); !own) return own;
     options->arena.reset();
     if (!loop) return {};
     if (count == 0) return input_error("a loop of the host over 0 threads: at least 1 is needed");
@@ -160,6 +169,7 @@ int32_t weft_options_set_perf_map(weft_options* options, int32_t perf_map, weft_
 
 int32_t weft_options_set_memory_limit(weft_options* options, uint64_t bytes, weft_error** error) {
   return setting(options, "options", error, [&]() -> Expected<void> {
+    if (auto own = not_shared(*options, "a memory limit"); !own) return own;
     Memory limited(bytes);
     if (auto opened = limited.charge(0, "an account of memory"); !opened) return std::unexpected(std::move(opened.error()));
     options->options.resources.memory = std::move(limited);

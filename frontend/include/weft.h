@@ -121,7 +121,8 @@ void weft_cancellation_free(weft_cancellation* cancellation);
 int32_t weft_options_create(weft_options** made, weft_error** error);
 /* 0, and the default: all CPUs that the process may use. The workers start at first use. */
 int32_t weft_options_set_threads(weft_options* options, uint32_t count, weft_error** error);
-/* The threads and the memory account, limit included, of an engine: the two then share them. NULL: its own. */
+/* The threads and the memory account, limit included, of an engine, whatever was set before: the two then share them,
+ * and setting threads, a loop of the host or a memory limit is WEFT_INPUT. NULL: its own, as they were set before. */
 int32_t weft_options_share(weft_options* options, const weft_engine* engine, weft_error** error);
 /* Threads of the host instead, `count` at once; none are started. NULL: threads of weft's own. */
 int32_t weft_options_set_thread_loop(weft_options* options, uint32_t count, weft_loop_callback loop, void* context,

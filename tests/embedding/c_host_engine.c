@@ -59,7 +59,9 @@ void counters(void) {
   EXPECT(weft_options_set_memory_limit(options, 100000000, &error) == WEFT_OK);
   engine = engine_with(options);
   EXPECT(weft_engine_memory_limit(engine) == 100000000 && weft_engine_cache_directory(engine)[0] == '\0');
-  EXPECT(weft_options_share(options, engine, &error) == WEFT_OK && weft_options_set_threads(options, 1, &error) == WEFT_OK);
+  EXPECT(weft_options_set_threads(options, 1, &error) == WEFT_OK && weft_options_share(options, engine, &error) == WEFT_OK);
+  EXPECT_ERROR(WEFT_INPUT, "threads cannot be set", weft_options_set_threads(options, 3, &error));
+  EXPECT_ERROR(WEFT_INPUT, "a memory limit cannot be set", weft_options_set_memory_limit(options, 1000, &error));
   second = engine_with(options);
   EXPECT(weft_engine_threads(second) == 2);
   EXPECT(weft_options_share(options, NULL, &error) == WEFT_OK);
