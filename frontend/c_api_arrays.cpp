@@ -173,8 +173,9 @@ int32_t weft_tensor_to_dense(const weft_engine* engine, const weft_tensor* tenso
       return input_error(fmt::format("strides {} lead to one element of {} on several ways",
                                      fmt::join(std::span(strides, stored.order()), ", "), fmt::join(stored.extents(), "x")));
     if (strides ? count < memory->elements : count != memory->elements) {
-      return input_error(fmt::format("host memory of {} elements for {} entries, which take {}", count, fmt::join(stored.extents(), "x"),
-                                     memory->elements));
+      return fail(ErrorKind::input, ErrorCode::sizes, {},
+                  fmt::format("host memory of {} elements for {} entries, which take {}", count, fmt::join(stored.extents(), "x"),
+                              memory->elements));
     }
     std::vector<std::int64_t> packed(stored.order());
     std::int64_t next = 1;

@@ -71,8 +71,8 @@ int32_t weft_tensor_convert(const weft_engine* engine, const weft_tensor* tensor
     const auto parsed = parse_format(format);
     if (!parsed) return std::unexpected(parsed.error());
     if (parsed->modes() != tensor->tensor.order()) {
-      return input_error(
-          fmt::format("format {} is of {} modes, but the tensor has {}", format, parsed->modes(), tensor->tensor.order()));
+      return fail(ErrorKind::input, ErrorCode::order, {},
+                  fmt::format("format {} is of {} modes, but the tensor has {}", format, parsed->modes(), tensor->tensor.order()));
     }
     return handled(convert(tensor->tensor, *parsed, engine->resources(), tensor_name));
   });

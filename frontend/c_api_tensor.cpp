@@ -139,8 +139,10 @@ Expected<Coordinates> copied_entries(Scalar scalar, std::vector<std::uint64_t> e
       const std::uint64_t coordinate = crd[mode].bits == 64 ? static_cast<const std::uint64_t*>(crd[mode].data)[n]
                                                             : static_cast<const std::uint32_t*>(crd[mode].data)[n];
       if (coordinate >= extents[mode]) {
-        return input_error(fmt::format("{}: coordinate {} of entry {} is not below the extent {} of mode {}", tensor_name,
-                                       coordinate, n, extents[mode], mode));
+        const auto with_sign = crd[mode].bits == 64 ? static_cast<std::int64_t>(coordinate) : static_cast<std::int32_t>(coordinate);
+        return fail(ErrorKind::input, ErrorCode::out_of_range, {},
+                    fmt::format("{}: coordinate {}{} of entry {} is not below the extent {} of mode {}", tensor_name, coordinate,
+                                with_sign < 0 ? fmt::format(" ({} with a sign)", with_sign) : "", n, extents[mode], mode));
       }
       if (wide) {
         array->as<std::uint64_t>()[n] = coordinate;

@@ -284,7 +284,9 @@ Expected<Kernel> Engine::load_file(const std::string& path, const Cancellation* 
     const auto bytes = file_text(path);
     if (!bytes) return std::unexpected(bytes.error());
     auto kernel = load(*bytes, cancellation);
-    if (!kernel) kernel.error().message = fmt::format("{}: {}", path, kernel.error().message);
+    if (kernel) return kernel;
+    kernel.error().message = fmt::format("{}: {}", path, kernel.error().message);
+    if (kernel.error().kind == ErrorKind::input && kernel.error().code == ErrorCode::other) kernel.error().code = ErrorCode::file;
     return kernel;
   });
 }

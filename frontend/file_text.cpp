@@ -17,7 +17,8 @@ Expected<std::string> file_text(const std::string& path) {
   // Nothing put into a stream is an error of that stream, not of an empty file.
   const bool empty = file.good() && file.peek() == std::ifstream::traits_type::eof() && !file.bad();
   if (!empty && (!file || !(text << file.rdbuf()))) {
-    return input_error(fmt::format("cannot read {}{}{}", path, errno != 0 ? ": " : "", errno != 0 ? std::strerror(errno) : ""));
+    return fail(ErrorKind::input, ErrorCode::file, {},
+                fmt::format("cannot read {}{}{}", path, errno != 0 ? ": " : "", errno != 0 ? std::strerror(errno) : ""));
   }
   std::string read = std::move(text).str();
   if (read.starts_with("\xEF\xBB\xBF")) read.erase(0, 3);

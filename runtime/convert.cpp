@@ -182,8 +182,8 @@ Expected<void> check_fits(const Tensor& tensor, std::size_t l, std::uint64_t ext
   });
   auto found = std::max_element(largest.begin(), largest.end());
   if (found != largest.end() && *found >= extent)
-    return input_error(fmt::format("coordinate {} of {} in mode {} is not below the extent {}", *found, name, mode,
-                                   extent));
+    return fail(ErrorKind::input, ErrorCode::out_of_range, name,
+                fmt::format("coordinate {} of {} in mode {} is not below the extent {}", *found, name, mode, extent));
   return {};
 }
 

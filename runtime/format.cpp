@@ -167,7 +167,13 @@ static Expected<Format> parsed_format(std::string_view text) {
 }
 
 Expected<Format> parse_format(std::string_view text) {
-  return guarded({"parsing a format"}, [&] { return is_layout_text(text) ? parse_layout_format(text) : parsed_format(text); });
+  return guarded({"parsing a format"}, [&] {
+    if (is_layout_text(text)) return parse_layout_format(text);
+    auto format = parsed_format(text);
+    if (!format && format.error().kind == ErrorKind::input && format.error().code == ErrorCode::other)
+      format.error().code = ErrorCode::syntax;
+    return format;
+  });
 }
 
 }  // namespace weft

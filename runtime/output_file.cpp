@@ -43,7 +43,7 @@ struct OutputFile::State {
   }
   std::unexpected<Error> failure(int code) const {
     const bool exhausted = !standard && (code == ENOSPC || code == EDQUOT || code == EFBIG);
-    return fail(exhausted ? ErrorKind::resource : ErrorKind::input,
+    return fail(exhausted ? ErrorKind::resource : ErrorKind::input, exhausted ? ErrorCode::other : ErrorCode::file, {},
                 "cannot write " + path + ": " + std::generic_category().message(code));
   }
   Expected<void> write_all(std::string_view bytes) const {

@@ -35,6 +35,7 @@ namespace {
 struct Told {
   int32_t kind = WEFT_OK;
   std::string message;
+  int32_t code = WEFT_CODE_OTHER;
 };
 
 template <class Call>
@@ -43,11 +44,56 @@ Told told(Call&& call) {
   Told what;
   what.kind = call(&error);
   what.message = weft_error_message(error);
+  what.code = weft_error_code(error);
   weft_error_free(error);
   return what;
 }
 
 }  // namespace
+
+TEST_CASE("the C API tells by codes what its messages say") {
+  weft_engine* engine = nullptr;
+  REQUIRE(weft_engine_create(nullptr, &engine, nullptr) == WEFT_OK);
+  const std::uint64_t extents[] = {3, 3}, narrow[] = {3, 2};
+  const std::int32_t rows[] = {0, 2}, columns[] = {0, 2}, beyond[] = {0, -1};
+  const double values[] = {1, 2};
+  double few[3] = {};
+  const void* good[] = {rows, columns};
+  const void* wrong[] = {beyond, columns};
+  weft_tensor *tensor = nullptr, *other = nullptr;
+  weft_kernel *kernel = nullptr, *loaded = nullptr;
+  weft_bindings* bindings = nullptr;
+  REQUIRE(weft_tensor_coo(engine, WEFT_F64, 2, extents, 2, 32, good, values, 0, &tensor, nullptr) == WEFT_OK);
+  REQUIRE(weft_bindings_create(&bindings, nullptr) == WEFT_OK);
+  REQUIRE(weft_bindings_set(bindings, "A", tensor, 0, nullptr) == WEFT_OK);
+  REQUIRE(weft_engine_compile(engine, "y(i) = A(i,j)", bindings, nullptr, &kernel, nullptr) == WEFT_OK);
+  const auto codes = [&](int32_t code, const std::string& part, const auto& call) {
+    const Told what = told(call);
+    CAPTURE(what.message);
+    CHECK(what.kind == WEFT_INPUT);
+    CHECK(what.code == code);
+    CHECK(what.message.find(part) != std::string::npos);
+  };
+  codes(WEFT_CODE_OUT_OF_RANGE, "coordinate 4294967295 (-1 with a sign) of entry 1", [&](weft_error** error) {
+    return weft_tensor_coo(engine, WEFT_F64, 2, extents, 2, 32, wrong, values, 0, &other, error);
+  });
+  codes(WEFT_CODE_OUT_OF_RANGE, "coordinate 2", [&](weft_error** error) {
+    return weft_tensor_with_extents(engine, tensor, narrow, &other, error);
+  });
+  codes(WEFT_CODE_SIZES, "3 elements", [&](weft_error** error) {
+    return weft_tensor_to_dense(engine, tensor, few, 3, nullptr, error);
+  });
+  codes(WEFT_CODE_ORDER, "of 3 modes", [&](weft_error** error) { return weft_tensor_convert(engine, tensor, "sss", &other, error); });
+  for (const char* format : {"bogus", "qs", "ds:0,0", "ds:1,0:f16"})
+    codes(WEFT_CODE_SYNTAX, "", [&](weft_error** error) { return weft_tensor_convert(engine, tensor, format, &other, error); });
+  codes(WEFT_CODE_FILE, "cannot read", [&](weft_error** error) { return weft_engine_load_file(engine, "/nonexistent", &loaded, error); });
+  codes(WEFT_CODE_FILE, "/dev/null", [&](weft_error** error) { return weft_engine_load_file(engine, "/dev/null", &loaded, error); });
+  codes(WEFT_CODE_FILE, "cannot write", [&](weft_error** error) { return weft_kernel_save_file(kernel, "/nonexistent/x", error); });
+  weft_kernel_free(kernel);
+  weft_bindings_free(bindings);
+  weft_tensor_free(tensor);
+  weft_engine_free(engine);
+}
 
 TEST_CASE("the C API refuses arrays, names and numbers that cannot be meant") {
   weft_engine* engine = nullptr;
