@@ -73,7 +73,8 @@ Progress progress_of(weft_progress_callback callback, void* context) {
 Expected<void> not_shared(const weft_options& options, std::string_view what) {
   if (!options.shared) return {};
   return fail(ErrorKind::input, ErrorCode::option, {},
-              fmt::format("{} cannot be set for an engine that shares those of another (weft_options_share); NULL there ends the sharing", what));
+              fmt::format("{} cannot be set for an engine that shares those of another (weft_options_share); NULL there ends the sharing",
+                          what));
 }
 
 }  // namespace

@@ -14,7 +14,8 @@ namespace weft {
 struct RunOrigin {
   const Tensors& operands;  ///< as they were in the run
   const std::map<std::string, std::string>& patterns;  ///< results whose pattern is that of an operand: BoundNetwork::patterns
-  const std::set<std::string>& shared;    ///< results that may keep arrays which the host has lent with an operand: asked for at its positions
+  /// Results that may keep arrays which the host has lent with an operand: asked for at its positions.
+  const std::set<std::string>& shared;
   const std::set<std::string>& changing;  ///< operands into whose coordinates the host may write between runs
   /// owned_pattern() of operands, by result, as earlier runs over the same operands found it; null: there is no next run.
   std::map<std::string, Tensor>* owned = nullptr;

@@ -165,9 +165,9 @@ class Kernel {
   /// theirs was computed: of a sparse result C, `bindings.output("C", *same_pattern(C, values))` has later runs of this
   /// expression write values straight into memory of the host, without counting, as long as its operands have the
   /// patterns that they have now (dense ones: the same extents); of a result at the positions of an operand, as long as
-  /// that has. With same_pattern(C, levels, values) the pattern itself is the host's too. Memory that is set for results
-  /// is left alone. Errors as of run(), and unsupported for sparse results that are computed over the levels of layouts
-  /// (blocks, slices of rows): they cannot be written into memory of the host.
+  /// that has. With same_pattern(C, levels, values) the pattern itself is the host's too. Memory that is set for
+  /// results is left alone. Errors as of run(), and unsupported for sparse results that are computed over the levels of
+  /// layouts (blocks, slices of rows): they cannot be written into memory of the host.
   Expected<Tensors> symbolic(const Bindings& bindings, const Cancellation* cancellation = nullptr) const;
   /// Does now what the first run over these operands would do: verifies, converts, allocates. Errors as of run().
   Expected<void> prepare(const Bindings& bindings, const Cancellation* cancellation = nullptr) const;
