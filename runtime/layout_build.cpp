@@ -605,7 +605,8 @@ class LayoutBuild {
 
   /// Of the only level that stores any.
   LevelOrder order_of_coordinates() const {
-    const auto other = std::ranges::find_if(layout_.levels, [](const LayoutLevel& level) { return order_of(level) != LevelOrder::ascending; });
+    const auto is_other = [](const LayoutLevel& level) { return order_of(level) != LevelOrder::ascending; };
+    const auto other = std::ranges::find_if(layout_.levels, is_other);
     return other == layout_.levels.end() ? LevelOrder::ascending : other->order;
   }
 

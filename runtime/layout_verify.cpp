@@ -153,7 +153,8 @@ class LayoutVerification {
   Expected<void> once() const {
     Coordinates list{.extents = {}, .crd = {}, .values = {}, .scalar = Scalar::f64, .count = levels_.nnz()};
     for (std::uint32_t mode = 0; mode < layout_.modes.size(); ++mode) {
-      const auto level = std::ranges::find_if(layout_.levels, [&](const LayoutLevel& each) { return each.value && each.value->uses(mode); });
+      const auto tells_mode = [&](const LayoutLevel& each) { return each.value && each.value->uses(mode); };
+      const auto level = std::ranges::find_if(layout_.levels, tells_mode);
       list.extents.push_back(placement_.extents()[mode]);
       list.crd.push_back(levels_.levels()[static_cast<std::size_t>(level - layout_.levels.begin())].crd);
     }

@@ -98,7 +98,8 @@ std::string predicted_text(const Plan& plan, const Explanation& explained) {
   const auto& here = explained.of_this_run;
   std::string text = fmt::format("predicted {} on {:g} thread{}", time_text(here.ns), here.threads, here.threads == 1 ? "" : "s");
   if (here.threads != explained.threads)
-    text += fmt::format(", {} on the {:g} that the plan was chosen for", time_text(plan.cost.ns + explained.beside_plan_ns), explained.threads);
+    text += fmt::format(", {} on the {:g} that the plan was chosen for", time_text(plan.cost.ns + explained.beside_plan_ns),
+                        explained.threads);
   return text + fmt::format("; {} operations", count_text(plan.cost.flops));
 }
 

@@ -64,8 +64,8 @@ Expected<Tensor> borrow_csr(std::uint64_t rows, std::uint64_t columns, HostIndic
                             HostValues values);
 Expected<Tensor> borrow_csc(std::uint64_t rows, std::uint64_t columns, HostIndices pos, HostIndices crd,
                             HostValues values);
-/// Entries sorted by mode 0, then 1, …, none twice; one array of coordinates per mode. Those in another order: build(), or
-/// as they are: borrow(*parse_format("coo(unordered)"), {rows, columns}, {{}, {{}, i}, {{}, j}}, values).
+/// Entries sorted by mode 0, then 1, …, none twice; one array of coordinates per mode. Others: build(), or,
+/// as they are, in any order, borrow(*parse_format("coo(unordered)"), {rows, columns}, {{}, {{}, i}, {{}, j}}, values).
 Expected<Tensor> borrow_coo(std::vector<std::uint64_t> extents, const std::vector<HostIndices>& crd, HostValues values);
 
 /// The tensor with other values of the host over the same pattern, as many as it stores (`Tensor::values`), lent like

@@ -65,8 +65,10 @@ const std::vector<Form> forms = {{"R(i) = A(i,j) * x(j)", 2, {{"x", "j"}}},
 /// Entries in other slots of the same position above, as a host may lend them: built in a layout they ascend.
 Tensor with_slots_shuffled(const Tensor& tensor, Dice& dice) {
   const Layout* const layout = tensor.format().layout.get();
-  const std::size_t slots = layout == nullptr ? 0 : std::ranges::find(layout->levels, nullptr, &LayoutLevel::value) - layout->levels.begin();
-  if (layout == nullptr || slots == layout->levels.size()) return tensor;
+  if (layout == nullptr) return tensor;
+  const auto found = std::ranges::find(layout->levels, nullptr, &LayoutLevel::value);
+  const auto slots = static_cast<std::size_t>(found - layout->levels.begin());
+  if (slots == layout->levels.size()) return tensor;
   TensorArrays arrays = tensor.arrays();
   const std::size_t in_fiber = tensor.level_extents()[slots];
   const auto values = arrays.values.as<double>();
