@@ -175,33 +175,18 @@ def case_readers_that_stop_early(weft):
 
 def case_progress_fits_the_terminal(weft):
     """A line that is wrapped could not be taken away."""
-    try:
-        ours, theirs = pty.openpty()
-    except OSError as error:
-        raise Skip(f"no pseudo-terminal: {error}") from error
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
-    long_name = "a_name_of_a_tensor_that_is_longer_than_the_terminal"
     for terminal, is_shown in (("xterm", True), ("dumb", False)):
-        environment, _ = weft.environment({"TERM": terminal})
-        process = subprocess.Popen([weft.command, "run", f"b = {long_name}(i,j) * B(i)", f"{long_name}=uniform(30000x9000,seed=1)", "B=nosuch.tns",
-                                    "--threads", "1"], cwd=weft.directory, env=environment, stdout=subprocess.DEVNULL, stderr=theirs)
-        shown = b""
-        end = time.monotonic() + 40 * PATIENCE
-        while b"nosuch.tns:" not in shown and time.monotonic() < end:
-            shown += os.read(ours, 4096)
-        process.wait()
-        lines = [part.split(b"\r")[0].split(b"error:")[0] for part in shown.split(b"\r\x1b[K")[1:]]
-        require_equal(any(b"%" in line for line in lines), is_shown, f"progress on TERM={terminal}: {shown[:300]!r}")
+        name = f"a_name_of_a_file_that_is_longer_than_the_{terminal}_terminal.tns"
+        shown, lines = read_slowly(weft, name, "info", name, columns=40, term=terminal)
+        require_equal(any("%" in line for line in lines), is_shown, f"progress on TERM={terminal}: {shown[:300]!r}")
         require(all(len(line) < 40 for line in lines), f"lines of progress in 40 columns: {lines!r}")
-    os.close(ours)
-    os.close(theirs)
 
 
-def read_slowly(weft, name, *arguments, columns=100):
+def read_slowly(weft, name, *arguments, columns=100, term="xterm"):
     """What a terminal shows of a command that reads the name, that of a pipe, which is written to for two seconds (mostly
     comments); and its lines of progress."""
     os.mkfifo(weft.path(name))
-    with Terminal(weft, *arguments, env={"TERM": "xterm"}, columns=columns) as terminal:
+    with Terminal(weft, *arguments, env={"TERM": term}, columns=columns) as terminal:
         with open(weft.path(name), "w", encoding="utf-8") as pipe:
             for row in range(1, 20):
                 pipe.write(f"{row} 1 1\n" + ("#" * 99 + "\n") * 1500)
