@@ -9,7 +9,7 @@ import subprocess
 import termios
 import time
 
-from harness import PATIENCE, Skip, require, require_equal, require_in
+from harness import Skip, require, require_equal, require_in
 from tensors import npy
 from terminal import Terminal
 
