@@ -14,6 +14,7 @@
 #include "runtime/level_traits.h"
 #include "runtime/overlap.h"
 #include "runtime/scalar_traits.h"
+#include "runtime/tensor_facts.h"
 
 namespace weft::c_api {
 
@@ -111,6 +112,10 @@ uint64_t weft_tensor_extent(const weft_tensor* tensor, uint32_t mode) {
 }
 uint64_t weft_tensor_nnz(const weft_tensor* tensor) { return tensor ? tensor->tensor.nnz() : 0; }
 uint64_t weft_tensor_bytes(const weft_tensor* tensor) { return tensor ? tensor->tensor.bytes() : 0; }
+int32_t weft_tensor_pattern_is_kept(const weft_tensor* tensor) {
+  const PatternFacts* const facts = tensor ? TensorParts::pattern_facts(tensor->tensor) : nullptr;
+  return facts != nullptr && facts->kept_for_others;
+}
 int32_t weft_tensor_scalar(const weft_tensor* tensor) {
   return tensor && tensor->tensor.format().scalar == Scalar::f32 ? WEFT_F32 : WEFT_F64;
 }

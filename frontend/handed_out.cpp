@@ -34,9 +34,9 @@ std::optional<LevelArray> array_of_operand(const Buffer& array, const Tensors& o
   return std::nullopt;
 }
 
-/// What stands in the place of an array of a result; nothing where it stays.
+/// What stands in the place of an array of a result; nothing where it stays. `kept`: it is kept for other results too.
 Expected<std::optional<Buffer>> replaced_array(const Buffer& array, bool shares, const RunOrigin& run, const Resources& resources,
-                                               const std::string& name) {
+                                               const std::string& name, bool& kept) {
   if (array.size_bytes() == 0 || !(array.borrowed() || !run.changing.empty())) return std::nullopt;
   const auto own = [&](Expected<Buffer> copy) {
     return copy ? Expected<std::optional<Buffer>>(std::move(*copy)) : std::unexpected(std::move(copy.error()));
@@ -49,6 +49,7 @@ Expected<std::optional<Buffer>> replaced_array(const Buffer& array, bool shares,
   if (!given.borrowed()) return given;  // the run had it by way of handles that keep nothing alive
   if (shares) return std::nullopt;
   const auto pattern = owned_pattern(*from->tensor, resources, name);
+  kept = true;
   return own(pattern ? Expected<Buffer>(from->in(*pattern)) : std::unexpected(pattern.error()));
 }
 
@@ -77,17 +78,21 @@ Expected<Tensor> handed_out(const std::string& name, const Tensor& result, const
     return with_pattern(*own);
   }
   TensorArrays arrays;
+  bool kept = false;
   for (std::size_t level = 0; level < result.levels().size(); ++level) {
     for (const bool is_pos : {true, false}) {
       const LevelArrays& given = result.levels()[level];
-      auto replaced = replaced_array(is_pos ? given.pos : given.crd, shares, run, resources, name);
+      auto replaced = replaced_array(is_pos ? given.pos : given.crd, shares, run, resources, name, kept);
       if (!replaced) return std::unexpected(std::move(replaced.error()));
       if (!*replaced) continue;
       if (arrays.levels.empty()) arrays = as_it_is().arrays();
       (is_pos ? arrays.levels[level].pos : arrays.levels[level].crd) = std::move(**replaced);
     }
   }
-  return arrays.levels.empty() ? as_it_is() : made(std::move(arrays));
+  if (arrays.levels.empty()) return as_it_is();
+  Tensor handed = made(std::move(arrays));
+  TensorParts::pattern_facts(handed)->kept_for_others = kept;
+  return handed;
 }
 
 }  // namespace weft

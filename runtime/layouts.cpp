@@ -409,6 +409,7 @@ Expected<Tensor> owned_pattern(const Tensor& tensor, const Resources& resources,
     if (auto known = kept()) return std::move(*known);
     auto pattern = pattern_in_copies(tensor, false, resources, name);
     if (!pattern) return pattern;
+    TensorParts::pattern_facts(*pattern)->kept_for_others = true;
     const std::lock_guard lock(layout->mutex);
     layout->pattern = *pattern;
     return pattern;

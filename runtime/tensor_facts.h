@@ -99,6 +99,8 @@ struct PatternFacts {
   /// The number of the pattern that this one is a copy of, or 0: memory over either is memory over both. Set by who makes the tensor,
   /// before others see it.
   std::uint64_t copied_from = 0;
+  /// Whether some arrays are kept for results of other runs too: owned_pattern(). Set likewise.
+  bool kept_for_others = false;
   /// Of a pattern that a kernel has computed: set by who makes the tensor, before others see it; else null.
   std::shared_ptr<const ComputedPattern> computed;
 

@@ -294,6 +294,8 @@ uint32_t weft_tensor_order(const weft_tensor* tensor);
 uint64_t weft_tensor_extent(const weft_tensor* tensor, uint32_t mode); /* 0 for a mode that it has not */
 uint64_t weft_tensor_nnz(const weft_tensor* tensor); /* stored entries, those of dense levels included */
 uint64_t weft_tensor_bytes(const weft_tensor* tensor);
+/* 1: its index arrays are kept for results of other runs too. A host that lets others write into them copies them. */
+int32_t weft_tensor_pattern_is_kept(const weft_tensor* tensor);
 int32_t weft_tensor_scalar(const weft_tensor* tensor);       /* WEFT_F64 or WEFT_F32 */
 const char* weft_tensor_format(const weft_tensor* tensor);   /* "ds:0,1" */
 const char* weft_tensor_summary(const weft_tensor* tensor);  /* "50x60 ds:0,1 f64, 77 stored, 1.1 kB" */

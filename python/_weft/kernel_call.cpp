@@ -281,6 +281,7 @@ int KernelCall::sharing(const weft_tensor* result) {
     }
   }
   for (const ArraysOf& other : results_) meet(other, true);
+  if (weft_tensor_pattern_is_kept(result)) found |= 1;
   results_.push_back(arrays);
   return found;
 }

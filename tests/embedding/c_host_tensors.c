@@ -89,6 +89,7 @@ void products(weft_engine* engine) {
   crd[1] = mixed_columns;
   EXPECT(weft_tensor_coo(engine, WEFT_F64, 2, extents, 4, 64, crd, mixed_values, WEFT_COPY, &m, &error) == WEFT_OK);
   EXPECT(weft_tensor_nnz(m) == 3);
+  EXPECT(weft_tensor_pattern_is_kept(m) == 0);
   {
     double dense[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
     static const int64_t with_gap[2] = {4, 1}, by_columns[2] = {1, 2};

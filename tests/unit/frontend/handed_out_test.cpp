@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "runtime/tensor_facts.h"
 #include "unit/frontend/host_loop.h"
 #include "weft/session.h"
 
@@ -122,7 +123,9 @@ TEST_CASE("handed out: results that were not asked for at the positions of an op
       CHECK_FALSE(symbolic.borrowed());
       // As long as the pattern is the same, so is the copy.
       for (const char* own : {"C(i,j) = A(i,j)", "C(i,j) = 2 * A(i,j)"}) {
-        if (asked.text == own && asked.format == "ds") CHECK(again.levels()[1].crd.data() == ran.levels()[1].crd.data());
+        if (asked.text != own || asked.format != "ds") continue;
+        CHECK(again.levels()[1].crd.data() == ran.levels()[1].crd.data());
+        CHECK(TensorParts::pattern_facts(again)->kept_for_others);
       }
     }
     CHECK(numbers(symbolic) == wanted);
