@@ -8,11 +8,13 @@
 #include <numeric>
 #include <set>
 
+#include "compiled_runs.h"
 #include "oracle/built_network.h"
 #include "oracle/dice.h"
 #include "oracle/random_machine.h"
 #include "runs.h"
 #include "weft/engine.h"
+#include "weft/layout.h"
 
 namespace unordered_test {
 
