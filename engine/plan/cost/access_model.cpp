@@ -332,6 +332,13 @@ bool AccessModel::begins_walk(BoundState state) const {
   return !located_ && has_runs(state) && has_short_runs(state + 1) && (begins_chain(levels_[state].kind) || !has_short_runs(state));
 }
 
+bool AccessModel::may_be_walked() const {
+  if (follows_) return chained_;
+  for (BoundState level = 0; level + 1 < levels_.size(); ++level)
+    if (begins_walk(level)) return true;
+  return false;
+}
+
 std::size_t AccessModel::walked(BoundState state) const {
   if (follows_) return chained_ && state != 0 ? static_cast<std::size_t>(std::popcount(state)) - 1 : 0;
   BoundState above = 0;
@@ -354,6 +361,20 @@ IndexSet AccessModel::innermost(BoundState state) const {
     if ((state >> mode & 1) != 0) found |= one_index(mode_index_[mode]);
   for (BoundState level = 0; !follows_ && level < state; ++level) found |= one_index(levels_[level].index);
   return found;
+}
+
+// The order of levels that follow the loops is open: L entries below a position with n levels are taken to be L^(j/n) fibers of each.
+double AccessModel::fibers_inside(BoundState state) const {
+  const double above = std::max(1.0, positions(state));
+  double fibers = 0;
+  if (!follows_) {
+    for (BoundState level = state; level < levels_.size(); ++level) fibers += positions(level) / above;
+    return fibers;
+  }
+  const auto left = static_cast<double>(mode_index_.size()) - std::popcount(state);
+  const double below = std::max(1.0, entries() / above);
+  for (double level = 0; level < left; ++level) fibers += std::pow(below, level / left);
+  return fibers;
 }
 
 double AccessModel::unforeseen_ends(BoundState state) const {
@@ -411,16 +432,17 @@ std::uint32_t AccessModel::filtering_modes(BoundState state) const {
   return modes;
 }
 
-// Whether the loops over all levels but the first stand directly in each other.
-bool AccessModel::stands_together(const std::vector<IndexId>& loops) const {
+// Whether the loops over all levels but the first stand directly in each other, and no other statement shares them.
+bool AccessModel::stands_together(const std::vector<IndexId>& loops, std::size_t shared) const {
   const auto is_own = [&](IndexId index) { return contains(indices_, index); };
   const auto first = std::ranges::find_if(loops, is_own);
   const auto begin = first == loops.end() ? first : std::find_if(first + 1, loops.end(), is_own);
+  if (begin - loops.begin() < static_cast<std::ptrdiff_t>(shared)) return false;
   return std::find_if(std::find_if_not(begin, loops.end(), is_own), loops.end(), is_own) == loops.end();
 }
 
-Format AccessModel::realized(const std::vector<IndexId>& loops) const {
-  const bool chained = chained_ && stands_together(loops);
+Format AccessModel::realized(const std::vector<IndexId>& loops, std::size_t shared) const {
+  const bool chained = chained_ && stands_together(loops, shared);
   Format format = sparse_format(mode_index_.size(), scalar_);
   format.mode_order.clear();
   BoundState modes = 0;

@@ -106,19 +106,24 @@ class AccessModel {
   bool is_remembered(BoundState state) const { return entries() <= most_remembered * std::max(1.0, positions(state)); }
   /// Whether one loop may walk over all levels from this state on to the entries: they are a chain with short runs of equal coordinates.
   bool begins_walk(BoundState state) const;
+  /// Whether some state does.
+  bool may_be_walked() const;
   /// How far inside such a chain the state lies: levels behind its first; 0 where it does not.
   std::size_t walked(BoundState state) const;
   /// Whether the entries below neighbouring positions stand side by side, at every level: one loop goes over those of several fibers.
   bool stands_side_by_side() const;
   /// The index of the deepest bound level; of a converted operand those of all bound ones, whose order is open while loops are sought.
   IndexSet innermost(BoundState state) const;
+  /// Fibers that loops over the levels below a position enter: that position's, and those below it but for the last level.
+  double fibers_inside(BoundState state) const;
   /// Loop-exit mispredicts of the fibers below a position when its entries are gone over for the first time.
   double unforeseen_ends(BoundState state) const;
   /// The modes, bit m mode m, whose coordinates the bound levels filter: none below dense levels alone.
   std::uint32_t filtering_modes(BoundState state) const;
 
-  /// The layout that a path has, of one that follows the loops in this order of theirs.
-  Format realized(const std::vector<IndexId>& loops) const;
+  /// The layout that a path has, of one that follows the loops in this order of theirs. No chain where its first loop is among the
+  /// first `shared` of them, which other statements share.
+  Format realized(const std::vector<IndexId>& loops, std::size_t shared) const;
 
  private:
   static constexpr double most_remembered = 250;  // entries; 400 were, but between loops with branches of their own fewer are
@@ -135,7 +140,7 @@ class AccessModel {
   double positions_of(BoundState modes) const;
   bool is_dense(BoundState modes) const;
   double product_of_extents(BoundState modes) const;
-  bool stands_together(const std::vector<IndexId>& loops) const;
+  bool stands_together(const std::vector<IndexId>& loops, std::size_t shared) const;
   bool has_short_runs(BoundState state) const { return entries() < long_run_entries * std::max(1.0, positions(state)); }
 
   std::shared_ptr<const Statistics> estimated_;  // of sparse intermediates

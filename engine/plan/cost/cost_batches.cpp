@@ -30,7 +30,7 @@ double CostModel::fiber_entries(IndexSet bound, IndexId index, StatementRange ra
   double shortest = extent(index);
   for (std::size_t number = range.first; number <= range.last; ++number) {
     const std::vector<std::size_t>& writers = statements_[number].flow->writers;
-    for (const AdvancedAccess& access : models_->loop(statements_[number].number, bound, index).advanced) {
+    for (const AdvancedAccess& access : models_->loop(statements_[number].number, bound, index, range.first != range.last).advanced) {
       if (writers[access.factor] >= range.first && writers[access.factor] < number) continue;
       if (access.drives) shortest = std::min(shortest, access.length);
     }

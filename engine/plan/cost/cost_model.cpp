@@ -231,7 +231,7 @@ CostModel::Advance CostModel::advance(Outside outside, IndexId index, StatementR
   all.met = extent(index);
   all.outside = others;
   for (std::size_t number = range.first; number <= range.last; ++number) {
-    const StatementLoop& loop = models_->loop(statements_[number].number, bound, index);
+    const StatementLoop& loop = models_->loop(statements_[number].number, bound, index, range.first != range.last);
     const std::vector<std::size_t>& writers = statements_[number].flow->writers;
     loops.push_back(&loop);
     const bool reads_stored = statements_[number].model->reads_stored;

@@ -161,7 +161,7 @@ class CostModel {
   LoopPrice* alone(Outside outside, IndexId index, std::size_t statement) const {
     if (outside.batch_of(statement) != Batch::none) return nullptr;
     if (result_ != nullptr && statement + 1 == statements_.size()) return nullptr;
-    return &models_->loop(statements_[statement].number, outside.indices, index).alone;
+    return &models_->loop(statements_[statement].number, outside.indices, index, false).alone;
   }
 
   /// Nanoseconds to clear (or allocate) the intermediates written by statements of `writers` and read by later ones up to

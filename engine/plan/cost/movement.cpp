@@ -191,7 +191,7 @@ Movement StatementModels::write_dense(std::uint32_t statement, IndexSet bound, I
   return waits ? Movement{bytes, 0, stream_ns, 0, 0, update_ns} : Movement{bytes, 0, 0, stream_ns, 0, update_ns};
 }
 
-Movement StatementModels::move_sparse(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index,
+Movement StatementModels::move_sparse(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index, bool shared,
                                       const Prefix& outside, const Prefix& inside) {
   const AccessModel& access = *statements_[statement]->factors[factor];
   const BoundState before = outside.factors[factor].state;
@@ -213,7 +213,8 @@ Movement StatementModels::move_sparse(std::uint32_t statement, std::size_t facto
   }
   const double share = share_below(statement, access, bound, index, inside, after);
   const double bytes = bytes_below(after) * share;
-  const bool in_walk = statements_[statement]->walks && access.walked(after) > 0 && (rest & (rest - 1)) == 0;
+  const bool walks = statements_[statement]->walks && !(shared && access.begins_walk(before));
+  const bool in_walk = walks && access.walked(after) > 0 && (rest & (rest - 1)) == 0;
   const double again = in_walk ? walked_rows(statement, access, bound | one_index(index), index, after) * share : 0;
   const double again_ns = again * walked_row / options_.machine.stream[0];
   if (options_.machine.cache_level(bytes) >= from) return {again, 0, again_ns};
@@ -248,19 +249,28 @@ double StatementModels::share_below(std::uint32_t statement, const AccessModel& 
 // remembers how long each fiber was, so that ends cost where a part of the operand is entered that is small enough to be
 // remembered, once for all of it, whatever the loops around the parts of that are; like its bytes. Two loops over short fibers
 // took 7.2 ns instead of 3.6 per inner one where the rows around them came back to others each time.
-double StatementModels::unforeseen_ns(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index,
+double StatementModels::unforeseen_ns(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index, bool shared,
                                       const Prefix& outside, const Prefix& inside) {
   const AccessModel& access = *statements_[statement]->factors[factor];
   const BoundState before = outside.factors[factor].state;
   const BoundState after = inside.factors[factor].state;
   const IndexSet rest = access.indices() & ~(bound | one_index(index));
   const Statement& model = *statements_[statement];
-  if (model.walks && access.walked(after) > 0) return 0;
+  const bool kept = model.walks && shared && access.begins_walk(before);
+  if (model.walks && access.walked(after) > 0 && !kept) return 0;
   if (rest == 0 || contains(model.unasked, index) || !model.ends_alone(access, bound | one_index(index))) return 0;
-  if (access.is_remembered(before) && model.ends_alone(access, bound)) return 0;
+  const double entering = kept ? entering_inside_ns(statement, access, bound, index, inside, after) : 0;
+  if (access.is_remembered(before) && model.ends_alone(access, bound)) return entering;
   const double ns = options_.machine.branch_miss;
-  if (!access.is_remembered(after) || (model.walks && access.begins_walk(after))) return ns;
-  return ns * access.unforeseen_ends(after) * share_below(statement, access, bound, index, inside, after);
+  if (!access.is_remembered(after) || (model.walks && access.begins_walk(after))) return ns + entering;
+  return ns * access.unforeseen_ends(after) * share_below(statement, access, bound, index, inside, after) + entering;
+}
+
+// Loops inside that are priced as parts of a walk, which they are not where others share the first of them.
+double StatementModels::entering_inside_ns(std::uint32_t statement, const AccessModel& access, IndexSet bound, IndexId index,
+                                           const Prefix& inside, BoundState after) {
+  const double loop_ns = options_.machine.loop_entry + options_.machine.fiber_entry;
+  return loop_ns * access.fibers_inside(after) * share_below(statement, access, bound, index, inside, after);
 }
 
 // Bytes of rows that vector code inside the loop reads from the first cache: of factors in every iteration, but for those

@@ -152,7 +152,8 @@ std::uint32_t StatementModels::add(const Contractions& contractions, std::size_t
   statement.fills_copy = is_mark_array_copy(contractions, number);
   const auto sparse = std::ranges::count_if(statement.factors, [](const auto& factor) { return factor->sparse(); });
   const bool no_appending = statement.dense_target || target.like;
-  statement.walks = contractions.steps.size() == 1 && sparse == 1 && no_appending;
+  statement.walks = sparse == 1 && no_appending &&
+                    std::ranges::any_of(statement.factors, [](const auto& factor) { return factor->may_be_walked(); });
   statement.flops = static_cast<double>(step.factors.size()) + (std::abs(step.coefficient) != 1 ? 1 : 0);
   statement.scalar_body_ns =
       options_.machine.scalar_body + options_.machine.scalar_factor * static_cast<double>(step.factors.size());
@@ -396,32 +397,36 @@ double StatementModels::touched(std::uint32_t number, IndexSet bound, const Pref
   return std::min(count, before.iterations_below);
 }
 
-StatementLoop& StatementModels::loop(std::uint32_t number, IndexSet bound, IndexId index) {
-  if (asked_.loop != nullptr && asked_.statement == number && asked_.bound == bound && asked_.index == index) return *asked_.loop;
+StatementLoop& StatementModels::loop(std::uint32_t number, IndexSet bound, IndexId index, bool shared) {
+  shared = shared && statements_[number]->walks;
+  const bool again = asked_.statement == number && asked_.bound == bound && asked_.index == index && asked_.shared == shared;
+  if (asked_.loop != nullptr && again) return *asked_.loop;
   const IndexSet own = statements_[number]->indices;
   Prefix& before = prefix(number, bound);
-  if (before.loops.empty()) before.loops = rows_.add<StatementLoop*>(static_cast<std::size_t>(std::bit_width(own)));
-  StatementLoop*& known = before.loops[index];
+  const auto width = static_cast<std::size_t>(std::bit_width(own));
+  if (before.loops.empty()) before.loops = rows_.add<StatementLoop*>(statements_[number]->walks ? 2 * width : width);
+  StatementLoop*& known = before.loops[shared ? width + index : index];
   if (known == nullptr) {
     known = &rows_.add<StatementLoop>(1).front();
-    describe_loop(number, bound & own, index, before, *known);
+    describe_loop(number, bound & own, index, shared, before, *known);
   }
-  asked_ = {number, bound, index, known};
+  asked_ = {number, bound, index, shared, known};
   return *known;
 }
 
-AdvancedAccess StatementModels::advance(std::uint32_t number, std::size_t factor, IndexSet bound, IndexId index, const Prefix& before,
-                                        const Prefix& after, StatementLoop& made) {
+AdvancedAccess StatementModels::advance(std::uint32_t number, std::size_t factor, IndexSet bound, IndexId index, bool shared,
+                                        const Prefix& before, const Prefix& after, StatementLoop& made) {
   const Statement& statement = *statements_[number];
   const AccessModel& access = *statement.factors[factor];
   const auto [outer, outer_density] = before.factors[factor];
   const auto [inner, inner_density] = after.factors[factor];
   AdvancedAccess one;
   one.factor = static_cast<std::uint32_t>(factor);
-  one.ends_inside_ns = unforeseen_ns(number, factor, bound, index, before, after);
+  one.ends_inside_ns = unforeseen_ns(number, factor, bound, index, shared, before, after);
   one.open = access.indices() & ~(bound | one_index(index));
   made.ends_inside = made.ends_inside || one.ends_inside_ns > 0;
-  BoundState first = outer;
+  BoundState first = outer, before_step = outer;
+  const auto entries = [&](BoundState state) { return access.entries() / std::max(1.0, access.positions(state)); };
   access.for_each_step(outer, inner, [&](const LevelStep& step) {
     if (step.direct) first = step.state;
     made.vector = made.vector && !step.sparse && !step.located;
@@ -432,8 +437,8 @@ AdvancedAccess StatementModels::advance(std::uint32_t number, std::size_t factor
       one.table = step.is_table() ? Table::one_mode : table_of(statement.keys[factor] & ~bound);
       one.kind = step.kind;
       one.one_entry = step.one_entry;
-      const bool in_walk = statement.walks && (access.begins_walk(outer) || access.walked(outer) > 0);
-      one.run = step.of_runs && !in_walk ? access.entries() / std::max(1.0, access.positions(step.state)) : 0;
+      const bool in_walk = statement.walks && ((access.begins_walk(outer) && !shared) || access.walked(outer) > 0);
+      one.run = step.of_runs && !in_walk ? entries(step.state) : 0;
       const IndexSet left = access.indices() & ~(bound | one_index(index));
       const IndexSet above = access.innermost(outer);
       one.of_range = above != 0 && (above & ~statement.unasked) == 0;
@@ -443,9 +448,13 @@ AdvancedAccess StatementModels::advance(std::uint32_t number, std::size_t factor
       one.adjacent = step.adjacent;
       one.length = step.length;
       one.direct = extent(index) > 0 ? std::min(1.0, step.length / extent(index)) : 0;
+    } else if (step.of_runs) {
+      // Among all entries of the fiber, and then where the run of this coordinate ends.
+      one.late_ns += search_ns(options_.machine, entries(before_step)) + run_end_ns(entries(step.state));
     } else {
       one.late_ns += step.is_table() ? probe_ns(step.kind) : search_ns(options_.machine, step.length);
     }
+    before_step = step.state;
   });
   if (one.drives && !one.one_entry && one.table == Table::none && !statement.ends_alone(access, bound))
     one.ends = unforeseen_end(one.length);
@@ -456,7 +465,8 @@ AdvancedAccess StatementModels::advance(std::uint32_t number, std::size_t factor
   return one;
 }
 
-void StatementModels::describe_loop(std::uint32_t number, IndexSet bound, IndexId index, const Prefix& before, StatementLoop& made) {
+void StatementModels::describe_loop(std::uint32_t number, IndexSet bound, IndexId index, bool shared, const Prefix& before,
+                                    StatementLoop& made) {
   const Statement& statement = *statements_[number];
   const IndexSet inside = bound | one_index(index);
   const Prefix& after = prefix(number, inside);
@@ -478,9 +488,10 @@ void StatementModels::describe_loop(std::uint32_t number, IndexSet bound, IndexI
     const AccessModel& access = *statement.factors[factor];
     moved[factor] = {};
     if (statement.reads_again(factor)) continue;
-    moved[factor] = access.sparse() ? move_sparse(number, factor, bound, index, before, after)
+    moved[factor] = access.sparse() ? move_sparse(number, factor, bound, index, shared, before, after)
                                     : move_dense(number, access, bound, index, before, after);
-    if (before.factors[factor].state != after.factors[factor].state) *next++ = advance(number, factor, bound, index, before, after, made);
+    if (before.factors[factor].state != after.factors[factor].state)
+      *next++ = advance(number, factor, bound, index, shared, before, after, made);
   }
   if (!whole) {
     made.inside_stream_ns = least_streamed(statement, bound, index, after.iterations_below) / options_.machine.stream[0];
@@ -498,7 +509,7 @@ void StatementModels::describe_loop(std::uint32_t number, IndexSet bound, IndexI
     made.vector_ns = statement.flops * extent(index) * options_.machine.vector_flop + sum;
   } else if (const IndexSet left = statement.indices & ~inside; (left & (left - 1)) == 0) {
     const auto last = static_cast<IndexId>(std::countr_zero(left));
-    const StatementLoop& rows = loop(number, inside, last);
+    const StatementLoop& rows = loop(number, inside, last, false);
     const bool stays = rows.row_stays && statement.sums(index);
     made.row_end_ns = rows.vector ? row_end(statement, last, stays) : 0;
     made.joins = made.row_end_ns > 0 && joins(statement, index, last);

@@ -143,7 +143,7 @@ class StatementModels {
     std::uint64_t copies = 0;     // a bit per factor that is a copy for lookups
     ShortRow<std::uint32_t, usual_factors> fillers;  // of those, by factor: the statements that fill them
     bool fills_copy = false;      // is such a copy's own
-    bool walks = false;           // one loop may walk over a chain of levels: the only statement, of one sparse operand
+    bool walks = false;           // one loop that no other statement shares may walk over a chain of levels: of one sparse operand
     ShortRow<std::uint32_t, usual_factors> read_by;  // per factor, the first that is the same: T of T(i,j) * T(i,j) is read once
     bool reads_again(std::size_t factor) const { return read_by[factor] != factor; }
     IndexSet unasked = 0;         // indices of one sparse operand alone: nothing asks for their coordinates (loop/flat_walk.h)
@@ -225,8 +225,8 @@ class StatementModels {
                     const AccessPaths& paths);
 
   const Statement& statement(std::uint32_t number) const { return *statements_[number]; }
-  /// The loop over `index`, which the statement has, below loops over `bound`.
-  StatementLoop& loop(std::uint32_t statement, IndexSet bound, IndexId index);
+  /// The loop over `index`, which the statement has, below loops over `bound`; `shared` with others, so that no walk begins there.
+  StatementLoop& loop(std::uint32_t statement, IndexSet bound, IndexId index, bool shared);
 
   /// Share of the combinations of the indices of `bound` that the sparse factors let through, by independence.
   double density(std::uint32_t statement, IndexSet bound) { return prefix(statement, bound).density; }
@@ -285,13 +285,14 @@ class StatementModels {
     double dense_bytes = 0;       // of the dense blocks that the loops inside go over
     double occurring_bytes = 0;   // of those the rows that sparse factors choose there
     std::span<const Reached> factors;
-    std::span<StatementLoop*> loops;  // by index; empty before one was asked for
+    std::span<StatementLoop*> loops;  // by index, twice: alone, shared where that differs; empty before one was asked for
   };
   // The loop that was asked for last: a price that is not found is asked for again to be made.
   struct Asked {
     std::uint32_t statement = 0;
     IndexSet bound = 0;
     IndexId index = 0;
+    bool shared = false;
     StatementLoop* loop = nullptr;
   };
   struct Known {
@@ -308,10 +309,10 @@ class StatementModels {
   KeyedPrice made_workspace(std::uint32_t writer, IndexSet shared);
   JoinSet filtering_modes(std::uint32_t statement, std::size_t factor, BoundState state) const;
   Prefix& prefix(std::uint32_t statement, IndexSet bound);
-  void describe_loop(std::uint32_t number, IndexSet bound, IndexId index, const Prefix& before, StatementLoop& made);
+  void describe_loop(std::uint32_t number, IndexSet bound, IndexId index, bool shared, const Prefix& before, StatementLoop& made);
   // What the loop over `index` does to an access that it binds levels of.
-  AdvancedAccess advance(std::uint32_t number, std::size_t factor, IndexSet bound, IndexId index, const Prefix& before, const Prefix& after,
-                         StatementLoop& made);
+  AdvancedAccess advance(std::uint32_t number, std::size_t factor, IndexSet bound, IndexId index, bool shared, const Prefix& before,
+                         const Prefix& after, StatementLoop& made);
   double spread(const AccessModel& access, IndexSet block) const;
   double touched(std::uint32_t statement, IndexSet bound, const Prefix& before, IndexSet more);
   std::size_t cache_level(const AccessModel& access, IndexSet block, double bytes, double all_bytes) const;
@@ -325,13 +326,15 @@ class StatementModels {
   Movement move_dense(std::uint32_t statement, const AccessModel& access, IndexSet bound, IndexId index, const Prefix& outside,
                       const Prefix& inside);
   Movement write_dense(std::uint32_t statement, IndexSet bound, IndexId index, const Prefix& outside, const Prefix& inside);
-  Movement move_sparse(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index, const Prefix& outside,
+  Movement move_sparse(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index, bool shared, const Prefix& outside,
                        const Prefix& inside);
   static bool is_met(const Statement& statement, std::size_t factor);
   void describe_unasked(const Contraction& step, const Contractions& contractions, const AccessPaths& paths, Statement& statement) const;
   double walked_rows(std::uint32_t statement, const AccessModel& access, IndexSet inside, IndexId index, BoundState after) const;
-  double unforeseen_ns(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index, const Prefix& outside,
+  double unforeseen_ns(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index, bool shared, const Prefix& outside,
                        const Prefix& inside);
+  double entering_inside_ns(std::uint32_t statement, const AccessModel& access, IndexSet bound, IndexId index, const Prefix& inside,
+                            BoundState after);
   double share_below(std::uint32_t statement, const AccessModel& access, IndexSet bound, IndexId index, const Prefix& inside,
                      BoundState after);
   double least_streamed(const Statement& statement, IndexSet bound, IndexId index, double iterations) const;

@@ -1,199 +1,22 @@
 #include "engine/plan/estimate/count_joins.h"
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 #include <numeric>
 #include <optional>
 #include <set>
 #include <span>
-#include <unordered_set>
 
-#include "engine/plan/estimate/quantise.h"
+#include "engine/plan/estimate/chosen_coordinates.h"
+#include "engine/plan/estimate/join_part.h"
+#include "engine/plan/estimate/join_walk.h"
 #include "runtime/charge.h"
 #include "runtime/indices.h"
-#include "runtime/sort_keys.h"
 
 namespace weft {
 namespace {
 
-// Distinct tuples of one projection, sorted, column by column: first the indices that other parts have too, in the
-// order of the join, then its own.
-struct Part {
-  std::vector<std::vector<std::uint64_t>> columns;
-  std::vector<std::size_t> column_of;  // per shared index of the join; columns.size() if it lacks it
-  std::size_t own = 0;                 // the first column that no other part has
-  std::size_t size() const { return columns.empty() ? 0 : columns.front().size(); }
-};
-
-struct Range {
-  std::size_t begin = 0;
-  std::size_t end = 0;
-};
-
-// Some coordinates of an index: a bit each where that takes little memory, since many entries of an operand may ask.
-class Chosen {
- public:
-  Chosen(double extent, const std::vector<std::uint64_t>& coordinates)
-      : marks_(extent <= most_marks ? static_cast<std::size_t>(extent) : 0) {
-    for (const std::uint64_t coordinate : coordinates) {
-      if (contains(coordinate)) continue;
-      all_.push_back(coordinate);
-      if (coordinate < marks_.size()) marks_[coordinate] = true;
-      else far_.insert(coordinate);
-    }
-  }
-  bool contains(std::uint64_t coordinate) const { return coordinate < marks_.size() ? marks_[coordinate] : far_.contains(coordinate); }
-  const std::vector<std::uint64_t>& all() const { return all_; }  // each once
-
- private:
-  static constexpr double most_marks = 1 << 24;
-  std::vector<bool> marks_;
-  std::unordered_set<std::uint64_t> far_;
-  std::vector<std::uint64_t> all_;
-};
-
-// The entries of a tensor by their coordinates of one mode: those with coordinate c are entries[begin[c]], ..., entries[begin[c + 1] - 1].
-class ByCoordinate {
- public:
-  ByCoordinate(Indices coordinates, std::uint64_t count, std::uint64_t extent) : begin_(extent + 2), entries_(count) {
-    for (std::uint64_t n = 0; n < count; ++n) ++begin_[coordinates[n] + 2];
-    std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
-    for (std::uint64_t n = 0; n < count; ++n) entries_[begin_[coordinates[n] + 1]++] = static_cast<std::uint32_t>(n);
-  }
-  std::span<const std::uint32_t> at(std::uint64_t coordinate) const {
-    if (coordinate + 2 >= begin_.size()) return {};
-    return std::span(entries_).subspan(begin_[coordinate], begin_[coordinate + 1] - begin_[coordinate]);
-  }
-
-  static std::uint64_t bytes(std::uint64_t count, std::uint64_t extent) { return (count + extent + 2) * sizeof(std::uint32_t); }
-  /// Where it takes no more memory than some columns of the entries.
-  static bool is_small(std::uint64_t count, std::uint64_t extent) {
-    constexpr std::uint64_t few = 1 << 16;
-    return count < std::numeric_limits<std::uint32_t>::max() && extent <= 2 * count + few;
-  }
-
- private:
-  std::vector<std::uint32_t> begin_, entries_;
-};
-
-// The fixed hash of SplitMix64 (Steele, Lea and Flood, 2014).
-std::uint64_t hash_of(std::uint64_t coordinate) {
-  std::uint64_t z = coordinate + 0x9E3779B97F4A7C15;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
-  return z ^ (z >> 31);
-}
-
 double place_of(std::uint64_t coordinate) { return static_cast<double>(hash_of(coordinate) >> 11) * 0x1p-53; }
-
-Range equal_range(const std::vector<std::uint64_t>& column, Range range, std::uint64_t value) {
-  const auto begin = column.begin() + static_cast<std::ptrdiff_t>(range.begin);
-  const auto end = column.begin() + static_cast<std::ptrdiff_t>(range.end);
-  const auto found = std::equal_range(begin, end, value);
-  return {static_cast<std::size_t>(found.first - column.begin()), static_cast<std::size_t>(found.second - column.begin())};
-}
-
-// Walks the shared indices one after the other (a generic join); what only one part has multiplies.
-class Walk {
- public:
-  Walk(const std::vector<Part>& parts, std::size_t shared, double steps) : parts_(parts), shared_(shared), left_(steps) {}
-
-  /// Distinct combinations of the columns of one part alone with these shared indices, by their hashes.
-  std::optional<double> distinct(const std::vector<bool>& kept) {
-    kept_ = &kept;
-    if (!count()) return std::nullopt;
-    std::ranges::sort(met_);
-    return static_cast<double>(std::unique(met_.begin(), met_.end()) - met_.begin());
-  }
-
-  double left() const { return left_; }
-
-  /// Nothing if the steps did not suffice.
-  std::optional<double> count() {
-    std::vector<Range> ranges;
-    for (const Part& part : parts_) ranges.push_back({0, part.size()});
-    const double found = below(0, ranges);
-    if (left_ < 0) return std::nullopt;
-    return found;
-  }
-
- private:
-  double below(std::size_t index, const std::vector<Range>& ranges) {
-    if (left_ < 0) return 0;
-    if (kept_ != nullptr && !is_new(index, ranges)) return 0;
-    if (index == shared_) {
-      if (kept_ != nullptr) meet(0, bound_, ranges);
-      double product = 1;
-      for (const Range& range : ranges) product *= static_cast<double>(range.end - range.begin);
-      return product;
-    }
-    std::size_t driver = parts_.size();
-    for (std::size_t part = 0; part < parts_.size(); ++part) {
-      if (parts_[part].column_of[index] == parts_[part].columns.size()) continue;
-      if (driver == parts_.size() || ranges[part].end - ranges[part].begin < ranges[driver].end - ranges[driver].begin) {
-        driver = part;
-      }
-    }
-    const std::vector<std::uint64_t>& driving = parts_[driver].columns[parts_[driver].column_of[index]];
-    double total = 0;
-    std::vector<Range> inner = ranges;
-    for (std::size_t place = ranges[driver].begin; place < ranges[driver].end && left_ >= 0;) {
-      const std::uint64_t value = driving[place];
-      bool met = true;
-      for (std::size_t part = 0; part < parts_.size() && met; ++part) {
-        const std::size_t column = parts_[part].column_of[index];
-        if (column == parts_[part].columns.size()) continue;
-        left_ -= 1;
-        inner[part] = equal_range(parts_[part].columns[column], ranges[part], value);
-        met = inner[part].begin < inner[part].end;
-      }
-      place = equal_range(driving, {place, ranges[driver].end}, value).end;
-      if (!met) continue;
-      const std::uint64_t outer = bound_;
-      if (kept_ != nullptr && (*kept_)[index]) bound_ = hash_of(bound_ ^ value);
-      total += below(index + 1, inner);
-      bound_ = outer;
-    }
-    return total;
-  }
-
-  // The rest depends on the ranges of parts that have more columns, and on what was kept: A(i,j) * B(j,k) * C(k,l) goes on from
-  // (i, k) once, however many j lead there.
-  bool is_new(std::size_t index, const std::vector<Range>& ranges) {
-    std::uint64_t state = hash_of(bound_ ^ hash_of(index));
-    for (std::size_t part = 0; part < parts_.size(); ++part) {
-      bool more = parts_[part].own < parts_[part].columns.size();
-      for (std::size_t later = index; later < shared_; ++later) more = more || parts_[part].column_of[later] < parts_[part].columns.size();
-      state = hash_of(state ^ (more ? hash_of(ranges[part].begin) + ranges[part].end : 0));
-    }
-    return seen_.insert(state).second;
-  }
-
-  // The combinations of the own columns of the parts from this one on.
-  void meet(std::size_t part, std::uint64_t bound, const std::vector<Range>& ranges) {
-    if (left_ < 0) return;
-    if (part == parts_.size()) {
-      left_ -= 1;
-      met_.push_back(bound);
-      return;
-    }
-    const auto& columns = parts_[part].columns;
-    for (std::size_t place = ranges[part].begin; place < ranges[part].end; ++place) {
-      std::uint64_t with = bound;
-      for (std::size_t column = parts_[part].own; column < columns.size(); ++column) with = hash_of(with ^ columns[column][place]);
-      meet(part + 1, with, ranges);
-    }
-  }
-
-  const std::vector<Part>& parts_;
-  std::size_t shared_;
-  double left_;
-  const std::vector<bool>* kept_ = nullptr;  // per shared index; none where distinct combinations are not asked for
-  std::uint64_t bound_ = 0;
-  std::vector<std::uint64_t> met_;
-  std::unordered_set<std::uint64_t> seen_;
-};
 
 }  // namespace
 
@@ -208,7 +31,7 @@ struct JoinCounter::State {
   std::map<Pattern, Coordinates> entries;
   struct Listed {
     Charge charge;
-    ByCoordinate lists;
+    EntriesByCoordinate lists;
   };
   std::map<std::pair<Pattern, std::size_t>, std::optional<Listed>> listed;  // per mode
   std::map<std::pair<Pattern, std::size_t>, unsigned> asked;
@@ -241,18 +64,18 @@ struct JoinCounter::State {
   }
 
   // Which coordinates of an index are left.
-  using Filters = std::map<IndexId, Chosen>;
+  using Filters = std::map<IndexId, ChosenCoordinates>;
 
   // Nothing where it is asked for once, which a look at every entry costs less than.
-  const ByCoordinate* by_coordinate(TensorId tensor, std::size_t mode, const Coordinates& all) {
+  const EntriesByCoordinate* by_coordinate(TensorId tensor, std::size_t mode, const Coordinates& all) {
     const std::uint64_t extent = all.extents[mode];
-    if (!ByCoordinate::is_small(all.count, extent)) return nullptr;
+    if (!EntriesByCoordinate::is_small(all.count, extent)) return nullptr;
     const std::pair place(Pattern(&operands.at(tensor)->levels()), mode);
     std::optional<Listed>& made = listed[place];
     if (!made && ++asked[place] > 1) {
-      auto charge = resources.memory.charge(ByCoordinate::bytes(all.count, extent), "lists of entries");
+      auto charge = resources.memory.charge(EntriesByCoordinate::bytes(all.count, extent), "lists of entries");
       if (!charge) return nullptr;  // where there is no room, all entries are looked at
-      made.emplace(Listed{std::move(*charge), ByCoordinate(Indices(all.crd[mode], coordinate_bits(extent)), all.count, extent)});
+      made.emplace(Listed{std::move(*charge), EntriesByCoordinate(Indices(all.crd[mode], coordinate_bits(extent)), all.count, extent)});
     }
     return made ? &made->lists : nullptr;
   }
@@ -275,7 +98,7 @@ struct JoinCounter::State {
       const IndexId index = member.indices[mode];
       const auto filter = filters.find(index);
       if (index == sampled ? share >= 1 : filter == filters.end()) continue;
-      const ByCoordinate* lists = by_coordinate(member.tensor, mode, all);
+      const EntriesByCoordinate* lists = by_coordinate(member.tensor, mode, all);
       if (lists == nullptr) continue;
       std::vector<std::span<const std::uint32_t>> some;
       std::uint64_t held = 0;
@@ -296,7 +119,7 @@ struct JoinCounter::State {
                                   const Filters& filters) {
     struct Test {
       Indices crd;
-      const Chosen* values = nullptr;
+      const ChosenCoordinates* values = nullptr;
     };
     std::optional<Indices> hashed;
     std::vector<Test> tests;
@@ -333,82 +156,6 @@ struct JoinCounter::State {
     return found;
   }
 
-  static Part project(const Member& member, const Coordinates& all, const std::vector<std::uint64_t>& chosen,
-                      const std::vector<IndexId>& shared) {
-    Part part;
-    std::vector<std::size_t> order;
-    std::vector<bool> placed(all.crd.size(), false);
-    std::vector<std::size_t> columns(shared.size(), 0);
-    std::vector<bool> has(shared.size(), false);
-    for (std::size_t number = 0; number < shared.size(); ++number) {
-      if (const auto mode = mode_of(member, shared[number])) {
-        columns[number] = order.size();
-        has[number] = true;
-        order.push_back(*mode);
-        placed[*mode] = true;
-      }
-    }
-    part.own = order.size();
-    for (const std::size_t mode : member.modes) {
-      if (!placed[mode]) order.push_back(mode);
-    }
-    std::vector<Indices> crd;
-    std::vector<unsigned> bits;  // of a coordinate
-    for (const std::size_t mode : order) {
-      crd.emplace_back(all.crd[mode], coordinate_bits(all.extents[mode]));
-      bits.push_back(static_cast<unsigned>(std::bit_width(std::max<std::uint64_t>(all.extents[mode], 1) - 1)));
-    }
-    for (std::size_t number = 0; number < shared.size(); ++number) part.column_of.push_back(has[number] ? columns[number] : order.size());
-    if (const unsigned whole = std::accumulate(bits.begin(), bits.end(), 0U); whole < 64) {
-      part.columns = sorted_as_numbers(crd, bits, whole, chosen);
-      return part;
-    }
-    std::vector<std::vector<std::uint64_t>> values(order.size());
-    for (std::size_t column = 0; column < order.size(); ++column) {
-      values[column].reserve(chosen.size());
-      for (const std::uint64_t n : chosen) values[column].push_back(crd[column][n]);
-    }
-    std::vector<std::uint32_t> place(chosen.size());
-    std::iota(place.begin(), place.end(), 0U);
-    const auto compare = [&](std::uint32_t left, std::uint32_t right) {
-      for (const auto& column : values) {
-        if (column[left] != column[right]) return column[left] < column[right] ? -1 : 1;
-      }
-      return 0;
-    };
-    std::ranges::sort(place, [&](std::uint32_t left, std::uint32_t right) { return compare(left, right) < 0; });
-    place.erase(std::unique(place.begin(), place.end(),
-                            [&](std::uint32_t left, std::uint32_t right) { return compare(left, right) == 0; }),
-                place.end());
-    for (const auto& column : values) {
-      std::vector<std::uint64_t> sorted;
-      sorted.reserve(place.size());
-      for (const std::uint32_t n : place) sorted.push_back(column[n]);
-      part.columns.push_back(std::move(sorted));
-    }
-    return part;
-  }
-
-  // Distinct tuples of these entries in order, by way of one number for each, of so many bits.
-  static std::vector<std::vector<std::uint64_t>> sorted_as_numbers(const std::vector<Indices>& crd, const std::vector<unsigned>& bits,
-                                                                   unsigned whole, const std::vector<std::uint64_t>& chosen) {
-    std::vector<std::uint64_t> numbers(chosen.size(), 0), scratch(chosen.size());
-    for (std::size_t column = 0; column < crd.size(); ++column) {
-      for (std::size_t n = 0; n < chosen.size(); ++n) numbers[n] = numbers[n] << bits[column] | crd[column][chosen[n]];
-    }
-    if (!std::ranges::is_sorted(numbers)) sort_keys(numbers.data(), scratch.data(), numbers.size(), std::uint64_t{1} << whole, nullptr);
-    numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
-    std::vector<std::vector<std::uint64_t>> columns(crd.size());
-    for (std::size_t column = crd.size(); column-- > 0;) {
-      columns[column].reserve(numbers.size());
-      for (std::uint64_t& number : numbers) {
-        columns[column].push_back(number & ((std::uint64_t{1} << bits[column]) - 1));
-        number >>= bits[column];
-      }
-    }
-    return columns;
-  }
-
   static std::vector<IndexId> connected(IndexId first, std::vector<IndexId> ranked, const std::vector<Member>& members);
 
   struct Joined;
@@ -422,7 +169,7 @@ struct JoinCounter::State {
                                           double share, IndexSet kept_indices = 0) {
     // Walked first, where it is shared.
     if (const auto place = std::ranges::find(shared, sampled); place != shared.end()) std::rotate(shared.begin(), place, place + 1);
-    std::vector<Part> parts(members.size());
+    std::vector<JoinPart> parts(members.size());
     std::vector<bool> done(members.size(), false);
     std::vector<Charge> rooms;
     Filters filters;
@@ -447,7 +194,9 @@ struct JoinCounter::State {
       auto room = resources.memory.charge(chosen.size() * sizeof(std::uint64_t) * (3 + members[next].modes.size()), "entries of a join");
       if (!room) return std::optional<double>();
       rooms.push_back(std::move(*room));
-      parts[next] = project(members[next], **all, chosen, shared);
+      std::vector<std::optional<std::size_t>> shared_mode;
+      for (const IndexId index : shared) shared_mode.push_back(mode_of(members[next], index));
+      parts[next] = projected(**all, chosen, members[next].modes, shared_mode);
       done[next] = true;
       for (std::size_t number = 0; number < shared.size(); ++number) {
         if (shared[number] == sampled) continue;
@@ -460,13 +209,13 @@ struct JoinCounter::State {
           if (before == filters.end() || before->second.contains(value)) both.push_back(value);
         }
         const std::size_t mode = *mode_of(members[next], shared[number]);
-        filters.insert_or_assign(shared[number], Chosen(static_cast<double>((*all)->extents[mode]), both));
+        filters.insert_or_assign(shared[number], ChosenCoordinates(static_cast<double>((*all)->extents[mode]), both));
       }
     }
-    if (kept_indices == 0) return Walk(parts, shared.size(), effort.steps).count();
+    if (kept_indices == 0) return JoinWalk(parts, shared.size(), effort.steps).count();
     std::vector<bool> walked;
     for (const IndexId index : shared) walked.push_back(contains(kept_indices, index));
-    Walk walk(parts, shared.size(), effort.steps);
+    JoinWalk walk(parts, shared.size(), effort.steps);
     const auto found = walk.distinct(walked);
     steps = effort.steps - walk.left();
     return found;

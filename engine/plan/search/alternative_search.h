@@ -51,8 +51,6 @@ class AlternativeSearch {
   bool pays(std::size_t tree, const PathChoice& choice) const { return space_.least_ns(choice) + trees_[tree].least_ns < best_ns_; }
   /// Whether any conversion could.
   bool may_pay(std::size_t tree) const;
-  /// Whether the tree is the product as a whole.
-  bool is_one_step(std::size_t tree) const { return trees_[tree].orders.front().contractions.steps.size() == 1; }
   /// Something of the tree is not tried that might be cheaper.
   void leave_out(std::size_t tree);
 

@@ -18,6 +18,13 @@ void take_levels(ScheduledTensor& result, const Format& copy) {
   result.format.levels = copy.levels;
 }
 
+// The first so many loops of a statement are shared with others.
+std::size_t shared_loops(const Schedule& schedule, std::size_t statement) {
+  std::size_t shared = schedule.statements[statement].fused;
+  if (statement + 1 < schedule.statements.size()) shared = std::max<std::size_t>(shared, schedule.statements[statement + 1].fused);
+  return shared;
+}
+
 void realize_layouts(Schedule& schedule, const CostModel& model, const AccessPaths& paths, const std::vector<OperandFacts>& operands) {
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
     const ScheduledStatement& statement = schedule.statements[number];
@@ -27,7 +34,7 @@ void realize_layouts(Schedule& schedule, const CostModel& model, const AccessPat
       if (!path.converts()) continue;
       ScheduledTensor& tensor = schedule.tensors[position];
       const OperandFacts& facts = facts_of(operands, tensor.tensor);
-      const Format realized = path.follows_loops() ? model.factor(number, factor).realized(statement.loops)
+      const Format realized = path.follows_loops() ? model.factor(number, factor).realized(statement.loops, shared_loops(schedule, number))
                                                    : layout_of(path, facts);
       if (same_layout(realized, facts.format)) continue;
       tensor.format = realized;

@@ -200,9 +200,9 @@ class Search {
     }
   }
 
-  // The product as a whole over a chain of levels.
+  // Over a chain of levels.
   void refine_chained(std::size_t tree, Refined& best) {
-    if (!scope_.chains || !search_.space().chains() || !search_.is_one_step(tree)) return;
+    if (!scope_.chains || !search_.space().chains()) return;
     for (std::size_t fill_limit = 0; fill_limit < std::size(dense_fill_limits); ++fill_limit) {
       if (fill_limit > 0 && !search_.space().differs(1, fill_limit)) continue;
       attempt(tree, {1, dense_fill_limits[fill_limit], 0, true}, best);

@@ -182,8 +182,7 @@ AccessPaths PathSpace::paths(const Contractions& contractions, const PathChoice&
       if (!lends || path.way != AccessPath::Way::marked) paths[factors_[number]] = path;
     }
     if ((converted >> number & 1) == 0) continue;
-    const bool chained = choice.chained && contractions.steps.size() == 1;
-    paths[factors_[number]] = chained ? AccessPath::chain_of_loops(choice.fill_limit) : AccessPath::of_loops(choice.fill_limit);
+    paths[factors_[number]] = choice.chained ? AccessPath::chain_of_loops(choice.fill_limit) : AccessPath::of_loops(choice.fill_limit);
   }
   const std::vector<TensorAccess>& factors = network_.assignments.front().terms.front().factors;
   for (std::size_t number = 0; number < transposable_.size(); ++number) {

@@ -48,7 +48,7 @@ SharedLayouts operand_layouts(const Network& network, TensorId operand, const st
     do {
       std::vector<IndexId> loops;
       for (const std::uint32_t mode : order) loops.push_back(access->indices[mode]);
-      const Format format = model.realized(loops);
+      const Format format = model.realized(loops, 0);
       if (!same_layout(format, facts.format)) add(found.formats, format);
     } while (std::ranges::next_permutation(order).found);
   }

@@ -162,7 +162,7 @@ TEST_CASE("a free layout binds any set, dense where there is room for it") {
   const BoundState jk = access.bound(index_set({1, 2}));
   CHECK(access.positions(jk) == 1000);
   CHECK(access.density(access.bound(index_set({0, 1, 2}))) == doctest::Approx(0.1));
-  CHECK(access.realized({2, 0, 1}).text() == "dds:2,0,1");
+  CHECK(access.realized({2, 0, 1}, 0).text() == "dds:2,0,1");
   Made few = one("sss");
   few.problem.operands[0].statistics =
       Statistics({10, 20, 50}, *parse_format("sss"), 10, {{1, 2}, {2, 2}, {4, 2}, {3, 4}, {5, 4}, {6, 4}, {7, 10}});
