@@ -67,4 +67,10 @@ Expected<Prepared> prepare(const Problem& problem, const std::map<std::string, T
   return prepared;
 }
 
+Expected<void> run_whole(BoundNetwork& binding) {
+  if (auto ran = binding.run(); !ran) return ran;
+  if (const auto results = binding.results(); !results) return std::unexpected(results.error());
+  return {};
+}
+
 }  // namespace weft::bench

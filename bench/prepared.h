@@ -21,4 +21,7 @@ struct Prepared {
 Expected<Prepared> prepare(const Problem& problem, const std::map<std::string, Tensor>& operands,
                            const Resources& resources);
 
+/// A run with what comes after every one: results that are computed in another layout than they are asked for in are converted.
+Expected<void> run_whole(BoundNetwork& binding);
+
 }  // namespace weft::bench

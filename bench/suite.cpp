@@ -106,12 +106,13 @@ Expected<std::vector<Record>> measure(const Problem& problem, Data& data, const 
     own.memory = Memory();  // an account of its own: of everything but the operands
     auto binding = prepared->kernel.bind(*named, own, false);
     if (!binding) return std::unexpected(binding.error());
+    const double convert_ms = binding->convert_ms();
     if (auto right = verified(*expected, *binding, *by_hand, with_threads(resources, of_threads.threads)); !right)
       return std::unexpected(right.error());
 
     Expected<void> failure;
     std::vector<std::function<void()>> runs = {[&] {
-      if (auto ran = binding->run(); !ran) failure = ran;
+      if (auto ran = run_whole(*binding); !ran) failure = ran;
     }};
     const BaselineKernel* const hand = fastest(*by_hand, own.threads);
     if (hand) runs.push_back([&] { hand->run(own.threads); });
@@ -130,7 +131,7 @@ Expected<std::vector<Record>> measure(const Problem& problem, Data& data, const 
     for (const auto& [name, result] : *results) record.result_mb += static_cast<double>(result.bytes()) * 1e-6;
     record.peak_mb = static_cast<double>(own.memory.peak()) * 1e-6;
     record.phases = prepared->phases;
-    record.phases.convert = binding->convert_ms();
+    record.phases.convert = convert_ms;
     record.schedule = print(prepared->kernel.plan().schedule, prepared->kernel.network());
     if (auto added = add_limit(record, problem, *named, of_threads, resources); !added) return std::unexpected(added.error());
     records.push_back(std::move(record));

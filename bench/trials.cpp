@@ -7,6 +7,7 @@
 #include <mutex>
 #include <thread>
 
+#include "bench/prepared.h"
 #include "frontend/parse.h"
 #include "frontend/resolve.h"
 
@@ -130,7 +131,7 @@ Expected<Trial> Trials::time(const Schedule& schedule, double limit_ms) {
     Expected<void> ran;
     const double ms = time_ms([&] {
       const Deadline deadline(resources.cancellation, limit_ms);
-      ran = prepared->binding.run();
+      ran = run_whole(prepared->binding);
     });
     if (!ran && ran.error().kind == ErrorKind::cancelled) return Trial{limit_ms, true};
     if (!ran) return std::unexpected(ran.error());
@@ -156,15 +157,17 @@ Expected<std::vector<Timing>> Trials::side_by_side(const std::vector<Schedule>& 
   }
   Expected<void> failure;
   std::vector<std::function<void()>> runs;
+  std::vector<double> conversions;
+  for (const Ready& one : all) conversions.push_back(one.binding.convert_ms() / options_.calls);
   for (Ready& one : all) {
     runs.push_back([&one, &failure] {
-      if (auto ran = one.binding.run(); !ran) failure = ran;
+      if (auto ran = run_whole(one.binding); !ran) failure = ran;
     });
   }
   std::vector<Timing> timings = interleaved(runs, seconds);
   if (!failure) return std::unexpected(failure.error());
   for (std::size_t n = 0; n < all.size(); ++n)
-    for (double& ms : timings[n].ms) ms += all[n].binding.convert_ms() / options_.calls;
+    for (double& ms : timings[n].ms) ms += conversions[n];
   return timings;
 }
 
