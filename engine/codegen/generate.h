@@ -335,6 +335,10 @@ class Generator {
   llvm::Value* picked_piece(llvm::Type* element, llvm::Value* base, const Piece& piece, llvm::Value* stride);
   llvm::Value* row_piece(loop::AccessId access, const Lanes& lanes, const Piece& piece, std::size_t number, const Scope& scope);
   void store_piece(const StorageCode& storage, const Piece& piece, llvm::Value* position, llvm::Value* value);
+  // row_parts.cpp
+  bool in_parts(const StorageCode& storage, const Piece& piece) const;
+  llvm::Value* load_parts(const StorageCode& storage, const Piece& piece, llvm::Value* base);
+  void store_parts(const StorageCode& storage, const Piece& piece, llvm::Value* base, llvm::Value* value);
   /// One accumulate of a vector loop, with all that does not depend on the lane computed before it.
   struct VectorSum {
     const loop::Accumulate* sum = nullptr;

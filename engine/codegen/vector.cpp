@@ -154,7 +154,9 @@ void Generator::check_lanes(const StorageCode& storage, const Lanes& lanes, llvm
 llvm::Value* Generator::load_piece(const StorageCode& storage, const Piece& piece, const Lanes& lanes) {
   // One value for all lanes may stand elsewhere.
   llvm::Value* first = is_number(lanes.stride, 0) ? value_element(*emit_, storage, lanes.begin) : lanes.begin;
-  return load_piece(storage.type, emit_->address(storage.type, storage.values, first), piece, lanes.stride);
+  llvm::Value* base = emit_->address(storage.type, storage.values, first);
+  if (is_number(lanes.stride, 1) && in_parts(storage, piece)) return load_parts(storage, piece, base);
+  return load_piece(storage.type, base, piece, lanes.stride);
 }
 
 /// Lane n of the piece's row lies n * `stride` elements behind `base`.
@@ -204,9 +206,11 @@ llvm::Value* Generator::picked_piece(llvm::Type* element, llvm::Value* base, con
 
 void Generator::store_piece(const StorageCode& storage, const Piece& piece, llvm::Value* position, llvm::Value* value) {
   const unsigned bytes = scalar_bytes(storage.storage->scalar);
-  llvm::Value* place =
-      emit_->address(storage.type, emit_->address(storage.type, storage.values, position), piece.offset);
-  if (piece.mask)
+  llvm::Value* base = emit_->address(storage.type, storage.values, position);
+  llvm::Value* place = emit_->address(storage.type, base, piece.offset);
+  if (in_parts(storage, piece))
+    store_parts(storage, piece, base, value);
+  else if (piece.mask)
     emit_->ir().CreateMaskedStore(value, place, llvm::Align(bytes), piece.mask);
   else
     emit_->store(value, place, bytes);
