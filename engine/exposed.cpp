@@ -175,13 +175,10 @@ Expected<Tensor> with_fibers_of_slots(const Tensor& levels, std::uint32_t slots,
   return made(std::move(arrays));
 }
 
-/// The levels as a plain tensor, with slots of fibers as network/exposure.h has them; lengths become coordinates, which kernels read.
-Expected<Tensor> plain_levels(const Tensor& stored, const Resources& resources, const std::string& name) {
-  auto levels = level_tensor(stored, resources, name);
-  if (!levels) return levels;
-  if (const auto slots = slots_of_fibers(*stored.format().layout)) return with_fibers_of_slots(*levels, *slots, resources, name);
-  if (std::ranges::none_of(levels->format().levels, [](const Level& level) { return has_lengths(level.kind); })) return levels;
-  TensorArrays arrays = levels->arrays();
+/// With coordinates 0, 1, … where a level has lengths alone.
+Expected<Tensor> with_counted_coordinates(const Tensor& levels, const Resources& resources, const std::string& name) {
+  if (std::ranges::none_of(levels.format().levels, [](const Level& level) { return has_lengths(level.kind); })) return levels;
+  TensorArrays arrays = levels.arrays();
   for (std::size_t level = 0; level < arrays.order(); ++level) {
     Level& kind = arrays.format.levels[level];
     if (!has_lengths(kind.kind)) continue;
@@ -191,10 +188,19 @@ Expected<Tensor> plain_levels(const Tensor& stored, const Resources& resources, 
     if (!crd) return std::unexpected(crd.error());
     arrays.levels[level].crd = std::move(*crd);
   }
-  const bool adjacent = has_lengths(levels->format().levels.back().kind);
+  const bool adjacent = has_lengths(levels.format().levels.back().kind);
   Tensor plain = made(std::move(arrays));
   if (adjacent) TensorParts::pattern_facts(plain)->adjacent = Adjacency::from_zero;
   return plain;
+}
+
+/// The levels as a plain tensor, with slots of fibers as network/exposure.h has them; lengths become coordinates, which kernels read.
+Expected<Tensor> plain_levels(const Tensor& stored, const Resources& resources, const std::string& name) {
+  auto levels = level_tensor(stored, resources, name);
+  const std::vector<std::uint32_t> fibers = slots_of_fibers(*stored.format().layout);
+  for (auto slots = fibers.rbegin(); levels && slots != fibers.rend(); ++slots)
+    levels = with_fibers_of_slots(*levels, *slots, resources, name);
+  return levels ? with_counted_coordinates(*levels, resources, name) : levels;
 }
 
 /// The same of a layout that weft has made, once for all who read it: what is known of its pattern stays known.

@@ -33,16 +33,14 @@ std::vector<std::string> arrays_of(const Placement& placement, std::size_t l) {
   return arrays;
 }
 
-bool is_start(const Placement& placement, std::size_t l) { return placement.starts() == l; }
-
 /// What holds of the arrays of a level, and what verifying checks.
 std::vector<std::string> properties_of(const Placement& placement, std::size_t l) {
   const LayoutLevel& level = placement.layout().levels[l];
   const LevelKind kind = stored_kind(placement, l);
   std::vector<std::string> properties;
   if (has_pos(kind)) properties.emplace_back("pos rises from 0");
-  if (is_start(placement, l)) {
-    const std::size_t counted = *placement.counted();
+  if (const PlacedStarts* const starts = placement.starts_at(l)) {
+    const std::size_t counted = starts->counted;
     const bool runs = has_lengths(placement.layout().levels[counted].kind);
     properties.push_back(is_per_parent(kind) ? "one start for each position above, 0 where nothing is stored"
                          : runs              ? "starts lie behind the run before"
@@ -50,15 +48,16 @@ std::vector<std::string> properties_of(const Placement& placement, std::size_t l
   } else if (begins_chain(kind)) {
     properties.emplace_back("rises strictly, with the singletons below");
   } else if (is_per_parent(kind)) {
-    properties.emplace_back(!placement.slots()                ? "one for each position above"
-                            : placement.slots_are_unordered() ? "differs from slot to slot, with the other singletons"
-                                                              : "rises strictly with the slot");
+    const PlacedSlots* const slots = placement.slots_of_singleton(l);
+    properties.emplace_back(slots == nullptr   ? "one for each position above"
+                            : slots->unordered ? "differs from slot to slot, with the other singletons"
+                                               : "rises strictly with the slot");
   } else if (has_coordinates(kind) && !has_slots(kind)) {
     properties.emplace_back(level.order == LevelOrder::ascending    ? "coordinates of a fiber rise strictly"
                             : level.order == LevelOrder::descending ? "coordinates of a fiber fall strictly"
                                                                     : "coordinates of a fiber differ");
   }
-  if (placement.slots() == l) properties.emplace_back("unused slots hold 0 at the least unused coordinates");
+  if (placement.is_slot(l)) properties.emplace_back("unused slots hold 0 at the least unused coordinates");
   return properties;
 }
 
@@ -66,7 +65,7 @@ std::vector<std::string> properties_of(const Placement& placement, std::size_t l
 std::string values_text(const Placement& placement, std::size_t l) {
   const PlacedLevel& level = placement.levels()[l];
   const LayoutLevel& said = placement.layout().levels[l];
-  if (placement.slots() == l) return level.narrowed ? fmt::format("{} slots", level.extent) : "as many slots as are needed";
+  if (placement.is_slot(l)) return level.narrowed ? fmt::format("{} slots", level.extent) : "as many slots as are needed";
   std::vector<std::string> names = placement.layout().modes;
   const std::string least =
       level.low ? fmt::format("max({},{})", level.range.least, said.low->text(names)) : fmt::format("{}", level.range.least);
@@ -83,6 +82,19 @@ bool is_total(const Placement& placement, const std::vector<SettledClaim>& proof
          });
 }
 
+/// Which coordinates slots have room for.
+std::string slots_text(const Placement& placement, std::size_t l) {
+  const std::uint64_t number = placement.levels()[l].extent;
+  const PlacedSlots& slots = *std::ranges::find(placement.slots(), l, &PlacedSlots::level);
+  if (slots.behind == placement.levels().size() && placement.slots().size() == 1)
+    return fmt::format("at most {} entries share the other levels", number);
+  std::vector<std::string> singletons, others;
+  for (std::size_t level = 0; level < slots.behind; ++level)
+    if (!placement.is_slot(level)) (level < slots.first ? others : singletons).push_back(placement.layout().value_text(level));
+  const std::string most = fmt::format("at most {} of ({})", number, fmt::join(singletons, ","));
+  return others.empty() ? fmt::format("there are {}", most) : fmt::format("{} share ({})", most, fmt::join(others, ","));
+}
+
 /// Which coordinates have a place.
 std::string places_text(const Placement& placement, bool total) {
   if (total) return "every coordinate has one";
@@ -90,14 +102,13 @@ std::string places_text(const Placement& placement, bool total) {
   for (std::size_t l = 0; l < placement.levels().size(); ++l) {
     if (!placement.levels()[l].narrowed) continue;
     const std::string text = placement.layout().value_text(l);
-    conditions.push_back(placement.slots() == l ? fmt::format("at most {} entries share the other levels", placement.levels()[l].extent)
-                                                : fmt::format("{} has {}", text, values_text(placement, l)));
+    conditions.push_back(placement.is_slot(l) ? slots_text(placement, l) : fmt::format("{} has {}", text, values_text(placement, l)));
   }
   return fmt::format("those of which {}", fmt::join(conditions, ", and "));
 }
 
 std::string extent_text(const Placement& placement, std::size_t l) {
-  const bool unknown = placement.slots() == l && !placement.levels()[l].narrowed;
+  const bool unknown = placement.is_slot(l) && !placement.levels()[l].narrowed;
   return unknown ? "as data have" : fmt::format("{}", placement.levels()[l].extent);
 }
 
@@ -176,7 +187,7 @@ Json layout_json(const Placement& placement, const std::string& given, const std
   json["levels"] = Json::array();
   for (std::size_t l = 0; l < layout.levels.size(); ++l) {
     const PlacedLevel& level = placement.levels()[l];
-    const bool by_data = placement.slots() == l && !level.narrowed;
+    const bool by_data = placement.is_slot(l) && !level.narrowed;
     json["levels"].push_back({{"level", layout.level_text(l)},
                               {"value", layout.value_text(l)},
                               {"kind", std::string(1, letter(layout.levels[l].kind))},

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "runtime/blocks.h"
 #include "runtime/build.h"
@@ -356,7 +357,7 @@ class Assembly {
 
   /// A singleton shares its parent's positions, so every parent position needs exactly one child.
   Expected<void> add_singleton(const Unit& unit, Ancestry& above) {
-    if (entries_.starts == unit.first) return add_starts(unit, above);
+    if (std::ranges::find(entries_.starts, unit.first) != entries_.starts.end()) return add_starts(unit, above);
     struct Defect {
       std::uint64_t position = saturated;
       const char* what = "";
@@ -410,6 +411,7 @@ class Assembly {
           double sum = static_cast<double>(given[e]);  // rounded once, after the last duplicate
           for (std::uint64_t d = e + 1; d < entries_.count && diff_[d] == order_; ++d)
             sum += static_cast<double>(given[d]);
+          if (sum == 0 && !std::signbit(sum)) continue;  // of an unused slot, maybe, above a fiber that bounds leave empty
           stored[position(at, counted, e)] = static_cast<T>(sum);
         }
       });

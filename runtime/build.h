@@ -30,7 +30,7 @@ struct SortedEntries {
   std::uint64_t count = 0;
   /// Of variable levels: the length of a fiber, by the coordinates of the levels above. None, or empty: up to its last entry.
   std::vector<std::function<std::uint64_t(std::span<const std::uint64_t> above)>> lengths = {};
-  std::optional<std::size_t> starts = {};  ///< a singleton whose parents need no entry: 0 stands there
+  std::vector<std::size_t> starts = {};  ///< singletons whose parents need no entry: 0 stands there
   const Layout* layout = nullptr;          ///< whose levels these are, for messages; null: of the format
 };
 

@@ -113,21 +113,20 @@ class EndsByBounds {
 };
 
 /// Slots at each position above, by the coordinates that stand in them: 3 of ell over 2 rows and 6 columns. Nothing where other levels are
-/// stored, or these do not come out even.
-std::optional<std::uint64_t> slots_by_coordinates(const Placement& placement, const std::vector<HostLevel>& levels) {
+/// stored, or these do not come out even. `extents`: of the levels above.
+std::optional<std::uint64_t> slots_by_coordinates(const Placement& placement, const PlacedSlots& slots,
+                                                  const std::vector<std::uint64_t>& extents, const std::vector<HostLevel>& levels) {
   std::uint64_t others = 1;
-  for (std::size_t l = 0; l < levels.size(); ++l) {
-    if (l == placement.slots()) continue;
-    if (is_per_parent(placement.layout().levels[l].kind)) {
-      const HostIndices& crd = levels[l].crd;
-      const std::uint64_t count = crd.bits == 0 ? 0 : crd.bytes / (crd.bits / 8);
-      if (others == 0) return count == 0 ? std::optional<std::uint64_t>(0) : std::nullopt;
-      return count % others == 0 ? std::optional(count / others) : std::nullopt;
-    }
-    if (!is_dense(placement.layout().levels[l].kind) || placement.levels()[l].varies()) return std::nullopt;
-    others = saturating_product(others, placement.levels()[l].extent);
+  for (std::size_t l = 0; l < slots.first; ++l) {
+    const LevelKind kind = placement.layout().levels[l].kind;
+    if (l == slots.level || is_per_parent(kind)) continue;
+    if (!is_dense(kind) || placement.levels()[l].varies()) return std::nullopt;
+    others = saturating_product(others, extents[l]);
   }
-  return std::nullopt;
+  const HostIndices& crd = levels[slots.first].crd;
+  const std::uint64_t count = crd.bits == 0 ? 0 : crd.bytes / (crd.bits / 8);
+  if (others == 0) return count == 0 ? std::optional<std::uint64_t>(0) : std::nullopt;
+  return count % others == 0 ? std::optional(count / others) : std::nullopt;
 }
 
 /// Extents of the levels of a layout over arrays of the host: slots without a number have as many as the longest fiber, or as coordinates
@@ -138,7 +137,8 @@ Expected<std::vector<std::uint64_t>> borrowed_extents(const Placement& placement
     const LayoutLevel& level = placement.layout().levels[l];
     if (level.value || level.high) continue;
     if (!has_lengths(level.kind)) {
-      const auto slots = slots_by_coordinates(placement, levels);
+      const auto placed = std::ranges::find(placement.slots(), l, &PlacedSlots::level);
+      const auto slots = slots_by_coordinates(placement, *placed, of_levels, levels);
       if (!slots) return borrowed_defect(l, "slots", "have no number that the coordinates in them tell: *:d(7) says it");
       of_levels[l] = *slots;
       continue;

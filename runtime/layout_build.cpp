@@ -61,11 +61,11 @@ class LayoutBuild {
     if (!distinct_ && (placement_.depends_on_data() || (have_computed_places(format_) && !has_order_of_input())))
       if (auto done = sum_duplicates(); !done) return std::unexpected(done.error());
     if (auto done = place(); !done) return std::unexpected(done.error());
-    if (placement_.starts())
-      if (auto done = choose_starts(); !done) return std::unexpected(done.error());
+    for (const PlacedStarts& starts : placement_.starts())
+      if (auto done = choose_starts(starts); !done) return std::unexpected(done.error());
     modes_ = {};
-    if (placement_.slots())
-      if (auto done = number_slots(); !done) return std::unexpected(done.error());
+    for (const PlacedSlots& slots : placement_.slots())
+      if (auto done = number_slots(slots); !done) return std::unexpected(done.error());
     if (distinct_ && have_computed_places(format_)) {
       auto tensor = in_computed_places(levels_, without_gaps(level_format(format_)), order_of_coordinates(), resources_, name_);
       if (!tensor) return std::unexpected(tensor.error());
@@ -112,11 +112,12 @@ class LayoutBuild {
   static LevelOrder order_of(const LayoutLevel& level) { return is_per_parent(level.kind) ? LevelOrder::ascending : level.order; }
   LevelOrder order_of(std::size_t l) const { return order_of(layout_.levels[l]); }
 
-  bool is_computed(std::size_t l) const { return placement_.slots() != l && placement_.starts() != l && placement_.counted() != l; }
+  bool is_computed(std::size_t l) const { return !placement_.is_slot(l) && !placement_.starts_at(l) && !placement_.is_counted(l); }
 
-  /// The levels that the coordinates alone tell.
+  /// The levels that the coordinates alone tell. Slots are all number 0 until they are numbered.
   Expected<void> place() {
     levels_.extents = placement_.level_extents();
+    for (const PlacedSlots& slots : placement_.slots()) levels_.extents[slots.level] = 1;
     levels_.crd.resize(order());
     levels_.scalar = modes_.scalar;
     levels_.count = modes_.count;
@@ -137,14 +138,20 @@ class LayoutBuild {
     for (const std::uint64_t entry : offender)
       if (entry != saturated) return without_place(entry);
     levels_.values = std::exchange(modes_.values, {});
-    if (kept.empty()) return {};
+    if (kept.empty()) return add_slot_columns();
     auto placed = selected(std::move(levels_), *keep, resources_, name_);
     if (!placed) return std::unexpected(placed.error());
     levels_ = std::move(*placed);
-    if (!placement_.starts()) return {};
+    if (auto done = add_slot_columns(); !done || placement_.starts().empty()) return done;
     auto also = selected(std::move(modes_), *keep, resources_, name_);
     if (!also) return std::unexpected(also.error());
     modes_ = std::move(*also);
+    return {};
+  }
+
+  Expected<void> add_slot_columns() {
+    for (const PlacedSlots& slots : placement_.slots())
+      if (auto done = add_column(levels_, slots.level); !done) return done;
     return {};
   }
 
@@ -222,22 +229,12 @@ class LayoutBuild {
     return wrong(fmt::format("{} of {} has no place in the layout {}", coordinates_text(coordinates), name_, layout_.text()));
   }
 
-  /// The coordinates of an entry of levels_, whose columns other than that of slots are there.
-  std::string modes_text(std::uint64_t entry) const {
-    std::vector<std::uint64_t> levels;
-    for (std::size_t l = 0; l < order(); ++l) levels.push_back(placement_.slots() == l ? 0 : read(levels_, l)[entry]);
-    std::vector<std::uint64_t> coordinates(extents_.size());
-    placement_.coordinates(levels, coordinates);
-    return coordinates_text(coordinates);
-  }
-
   // Starts.
 
   /// What counts from starts, entry by entry, as a column of its own behind those of the levels above: from 0 on.
-  Expected<Coordinates> counted_values() {
-    const std::size_t above = *placement_.starts();
-    const auto name = static_cast<std::uint32_t>(extents_.size());
-    const ValueRange range = placement_.ranges()[name];
+  Expected<Coordinates> counted_values(const PlacedStarts& starts) {
+    const std::size_t above = starts.level;
+    const ValueRange range = placement_.ranges()[starts.name];
     Coordinates keys;
     keys.count = levels_.count;
     for (std::size_t l = 0; l < above; ++l) {
@@ -247,7 +244,7 @@ class LayoutBuild {
     keys.extents.push_back(levels_.extents[above]);
     keys.crd.emplace_back();
     if (auto done = add_column(keys, above); !done) return std::unexpected(done.error());
-    const Affine value = layout_.levels[*placement_.counted()].value->plus(Affine::variable(name));
+    const Affine value = layout_.levels[starts.counted].value->plus(Affine::variable(starts.name));
     const WrittenColumn to = column(keys, above);
     for_tiles(modes_, std::vector<std::int64_t>(modes_.crd.size(), 0), Blocks(modes_.count, resources_.threads), resources_.threads,
               [&](std::uint64_t begin, std::span<const std::span<const std::int64_t>> columns, std::uint64_t) {
@@ -260,10 +257,12 @@ class LayoutBuild {
 
   /// Entries in the order of their keys. A block begins at the first entry that the one before does not hold: moved back where
   /// the extent ends, as far as that one lets it. Runs end before a gap. A singleton is one block for each position above.
-  Expected<void> choose_starts() {
-    const std::size_t starts = *placement_.starts();
-    const std::size_t counted = *placement_.counted();
-    auto keys = counted_values();
+  /// Starts further out are known: of (a:s, b:s, i-a:d(4), j-b:d(4)) those of rows, whatever their columns, then those of columns
+  /// in four rows each.
+  Expected<void> choose_starts(const PlacedStarts& placed) {
+    const std::size_t starts = placed.level;
+    const std::size_t counted = placed.counted;
+    auto keys = counted_values(placed);
     if (!keys) return std::unexpected(keys.error());
     auto sorted = sorted_permutation(*keys, numbers_below(starts + 1), {}, resources_);
     if (!sorted) return std::unexpected(sorted.error());
@@ -303,21 +302,21 @@ class LayoutBuild {
 
   // Slots.
 
-  /// The levels in the order in which slots are numbered: those above, those between them and the singletons, the singletons.
+  /// The levels in the order in which slots are numbered: those above, those between them and the singletons, the singletons, those below.
   struct SlotLevels {
     std::size_t slot = 0;
     std::size_t first_singleton = 0;
+    std::size_t behind = 0;  ///< the singletons
     std::vector<std::uint32_t> order;
     std::uint64_t between = 1;      ///< coordinates of the levels between
     std::uint64_t coordinates = 1;  ///< of the singletons
   };
 
-  SlotLevels slot_levels() const {
-    SlotLevels levels{.slot = *placement_.slots(), .first_singleton = order(), .order = {}};
-    while (is_per_parent(layout_.levels[levels.first_singleton - 1].kind)) --levels.first_singleton;
+  SlotLevels slot_levels(const PlacedSlots& slots) const {
+    SlotLevels levels{.slot = slots.level, .first_singleton = slots.first, .behind = slots.behind, .order = {}};
     for (std::uint32_t l = 0; l < order(); ++l) {
       if (l != levels.slot) levels.order.push_back(l);
-      if (l > levels.slot) {
+      if (l > levels.slot && l < levels.behind) {
         std::uint64_t& product = l < levels.first_singleton ? levels.between : levels.coordinates;
         product = saturating_product(product, levels_.extents[l]);
       }
@@ -350,10 +349,8 @@ class LayoutBuild {
     return {levels_.extents.begin(), levels_.extents.begin() + static_cast<std::ptrdiff_t>(count)};
   }
 
-  Expected<void> number_slots() {
-    const SlotLevels levels = slot_levels();
-    levels_.extents[levels.slot] = 1;
-    if (auto done = add_column(levels_, levels.slot); !done) return done;
+  Expected<void> number_slots(const PlacedSlots& slots) {
+    const SlotLevels levels = slot_levels(slots);
     auto sorted = sorted_by(levels_, levels.order, {}, resources_, name_);
     if (!sorted) return std::unexpected(sorted.error());
     Coordinates above;
@@ -400,6 +397,14 @@ class LayoutBuild {
         if (columns_[c][entry] != above_columns_[c][parent]) return false;
       return true;
     }
+    /// Whether an entry is the first in its slot: one before it has the same coordinates above and the same singletons only where there are
+    /// levels below.
+    bool begins_slot(std::uint64_t entry) const {
+      if (entry == 0 || levels_.behind == build_.order()) return true;
+      for (std::size_t c = levels_.behind - 1; c-- > 0;)
+        if (columns_[c][entry] != columns_[c][entry - 1]) return true;
+      return false;
+    }
     /// Which of the groups below its parent an entry is in.
     std::uint64_t group(std::uint64_t entry) const {
       std::uint64_t number = 0;
@@ -417,6 +422,8 @@ class LayoutBuild {
       for (std::uint64_t parent = 0; parent < above_.count; ++parent) {
         std::uint64_t in_group = 0;
         for (std::uint64_t before = saturated; entry < sorted_.count && is_below(entry, parent); ++entry) {
+          if (!begins_slot(entry)) continue;
+          ++taken_;
           const std::uint64_t now = group(entry);
           in_group = now == before ? in_group + 1 : 1;
           before = now;
@@ -446,6 +453,8 @@ class LayoutBuild {
         if (!has_lengths_of_parents()) length = widest_;
         total = saturating_sum(total, saturating_product(length, levels_.between));
       }
+      const std::uint64_t pads = total - taken_;
+      total = saturating_sum(sorted_.count, pads);
       made_.count = total;
       made_.scalar = sorted_.scalar;
       made_.extents = build_.levels_.extents;
@@ -465,12 +474,11 @@ class LayoutBuild {
         for (std::uint64_t number = 0; number < levels_.between; ++number) {
           const std::uint64_t first = entry;
           while (entry < sorted_.count && is_below(entry, parent) && group(entry) == number) ++entry;
-          if (first == entry && number > 0 && !exists(parent, number)) repeat_group(parent, number, length, next);
-          else fill_group(parent, number, first, entry, length, next);
-          next += length;
+          if (first == entry && number > 0 && !exists(parent, number)) next = repeat_group(parent, number, length, next);
+          else next = fill_group(parent, number, first, entry, length, next);
         }
       }
-      build_.added_ = total != sorted_.count;
+      build_.added_ = build_.added_ || pads > 0;
       build_.levels_ = std::move(made_);
       return {};
     }
@@ -478,7 +486,7 @@ class LayoutBuild {
     /// Coordinates of the singletons as one number; saturated where those of several levels are beyond 64 bits.
     std::uint64_t singletons(std::uint64_t entry) const {
       std::uint64_t number = 0;
-      for (std::size_t l = levels_.first_singleton; l < build_.order(); ++l)
+      for (std::size_t l = levels_.first_singleton; l < levels_.behind; ++l)
         number = saturating_sum(saturating_product(number, build_.levels_.extents[l]), columns_[l - 1][entry]);
       return number;
     }
@@ -493,40 +501,54 @@ class LayoutBuild {
     }
 
     /// Zeros at the coordinates of the group before: a loop over the group meets no others than there.
-    void repeat_group(std::uint64_t parent, std::uint64_t number, std::uint64_t length, std::uint64_t next) {
+    std::uint64_t repeat_group(std::uint64_t parent, std::uint64_t number, std::uint64_t length, std::uint64_t next) {
+      std::uint64_t before = group_begin_;
       for (std::uint64_t slot = 0; slot < length; ++slot, ++next) {
-        for (std::size_t c = 0; c < above_columns_.size(); ++c) to_[c].put(next, above_columns_[c][parent]);
-        to_[levels_.slot].put(next, slot);
-        put(next, number, levels_.slot + 1, levels_.first_singleton);
-        for (std::size_t l = levels_.first_singleton; l < build_.order(); ++l) to_[l].put(next, column_at(l, next - length));
+        put_slot(next, parent, number, slot);
+        for (std::size_t l = levels_.first_singleton; l < levels_.behind; ++l) to_[l].put(next, column_at(l, before));
+        while (before < next && column_at(levels_.slot, before) == slot) ++before;
       }
+      return next;
+    }
+
+    /// Where an entry stands above its singletons.
+    void put_slot(std::uint64_t place, std::uint64_t parent, std::uint64_t number, std::uint64_t slot) const {
+      for (std::size_t c = 0; c < above_columns_.size(); ++c) to_[c].put(place, above_columns_[c][parent]);
+      to_[levels_.slot].put(place, slot);
+      put(place, number, levels_.slot + 1, levels_.first_singleton);
     }
 
     std::uint64_t column_at(std::size_t l, std::uint64_t place) const {
       return Indices(made_.crd[l], coordinate_bits(made_.extents[l]))[place];
     }
 
-    /// The entries, and zeros at the least coordinates that these leave, in the order of the singletons.
-    void fill_group(std::uint64_t parent, std::uint64_t number, std::uint64_t entry, std::uint64_t end, std::uint64_t length,
+    /// The entries, and zeros at the least coordinates that these leave, in the order of the singletons; those at the first coordinates of
+    /// the levels below. Returns the place behind them.
+    std::uint64_t fill_group(std::uint64_t parent, std::uint64_t number, std::uint64_t entry, std::uint64_t end, std::uint64_t length,
                     std::uint64_t next) {
-      std::uint64_t pads = length - (end - entry);
+      std::uint64_t pads = length;
+      for (std::uint64_t each = entry; each < end; ++each) pads -= begins_slot(each);
       std::uint64_t unused = 0;
-      for (std::uint64_t slot = 0; slot < length; ++slot, ++next) {
+      group_begin_ = next;
+      for (std::uint64_t slot = 0; slot < length; ++slot) {
         const std::uint64_t here = entry < end ? singletons(entry) : saturated;
         const bool is_pad = pads > 0 && here != unused;
-        for (std::size_t c = 0; c < above_columns_.size(); ++c) to_[c].put(next, above_columns_[c][parent]);
-        to_[levels_.slot].put(next, slot);
-        put(next, number, levels_.slot + 1, levels_.first_singleton);
         pads -= is_pad;
         if (is_pad) {
-          put(next, unused++, levels_.first_singleton, build_.order());
+          put_slot(next, parent, number, slot);
+          put(next++, unused++, levels_.first_singleton, levels_.behind);
           continue;
         }
         if (here == unused) ++unused;
-        for (std::size_t l = levels_.first_singleton; l < build_.order(); ++l) to_[l].put(next, columns_[l - 1][entry]);
-        with_element(made_.scalar, [&]<class T>(T) { made_.values.as<T>()[next] = sorted_.values.as<const T>()[entry]; });
-        ++entry;
+        do {
+          put_slot(next, parent, number, slot);
+          for (std::size_t l = levels_.first_singleton; l < build_.order(); ++l) to_[l].put(next, columns_[l - 1][entry]);
+          with_element(made_.scalar, [&]<class T>(T) { made_.values.as<T>()[next] = sorted_.values.as<const T>()[entry]; });
+          ++entry;
+          ++next;
+        } while (entry < end && !begins_slot(entry));
       }
+      return next;
     }
 
     /// A number as the coordinates of the levels from `begin` to `end`.
@@ -545,6 +567,8 @@ class LayoutBuild {
     std::vector<Indices> above_columns_;  ///< of the positions above
     Buffer lengths_;
     std::uint64_t widest_ = 0;
+    std::uint64_t taken_ = 0;        ///< slots with entries
+    std::uint64_t group_begin_ = 0;  ///< the place of the first entry of the last group that was filled
     Coordinates made_;
     std::vector<WrittenColumn> to_;
   };
@@ -620,7 +644,8 @@ class LayoutBuild {
     if (!sorted) return std::unexpected(sorted.error());
     sorted->lengths = lengths();
     sorted->layout = &layout_;
-    if (placement_.starts() && is_per_parent(layout_.levels[*placement_.starts()].kind)) sorted->starts = placement_.starts();
+    for (const PlacedStarts& starts : placement_.starts())
+      if (is_per_parent(layout_.levels[starts.level].kind)) sorted->starts.push_back(starts.level);
     std::uint64_t distinct = 0;
     auto tensor = assemble(std::move(*sorted), std::move(format), std::move(extents), resources_, name_, &distinct);
     if (!tensor) return tensor;

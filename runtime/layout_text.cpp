@@ -346,7 +346,7 @@ class LayoutParser {
         return wrong(place.kind,
                      "a singleton (q) needs an entry at every position above, but hashed (h) and bitmap (b) levels have positions without");
       if (!below_entry(l)) return wrong(place.kind, "a singleton holds one entry per position: it needs u, q or a slot (*) above");
-      if (level.order != LevelOrder::ascending && !is_below_slot(l))
+      if (level.order != LevelOrder::ascending && !is_singleton_of_slot(l))
         return wrong(place.order, "only the coordinates of a compressed level (s), and the singletons of a slot (*), have an order");
     }
     const bool repeats = begins_chain(level.kind) && l + 1 < layout_.levels.size() && !is_per_parent(kind(l + 1));
@@ -368,10 +368,12 @@ class LayoutParser {
     return false;
   }
 
-  bool is_below_slot(std::size_t l) const {
-    for (std::size_t above = 0; above < l; ++above)
-      if (is_slot(above)) return true;
-    return false;
+  /// Whether a singleton says what stands in a slot: others may lie above it, then dense levels.
+  bool is_singleton_of_slot(std::size_t l) const {
+    std::size_t above = l;
+    while (above > 0 && is_per_parent(kind(above)) && !is_free(above)) --above;
+    while (above > 0 && is_dense(kind(above)) && !is_slot(above)) --above;
+    return is_slot(above);
   }
 
   Expected<void> check_slot(std::size_t l) const {
@@ -384,20 +386,32 @@ class LayoutParser {
     std::size_t first = l + 1;
     while (first < layout_.levels.size() && is_dense(kind(first)) && !is_slot(first)) ++first;
     std::size_t behind = first;
-    while (behind < layout_.levels.size() && is_per_parent(kind(behind))) ++behind;
+    while (behind < layout_.levels.size() && is_per_parent(kind(behind)) && !is_free(behind)) ++behind;
     for (std::size_t between = l + 1; between < first; ++between)
       if (stored_kind(layout_.levels[between]) != LevelKind::dense)
         return not_supported(places_[between].range, "bounds between slots and their singletons are not supported");
+    if (behind == first && first < layout_.levels.size() && is_free(first) && is_per_parent(kind(first)))
+      return wrong(places_[first].value,
+                   fmt::format("a start does not say what stands in a slot (*), as blocks of unused slots would lie over others: write "
+                               "{0}:s in place of the slot and {0}:q",
+                               layout_.value_text(first)));
     if (behind == first) return wrong(place, "a slot (*) needs a singleton (q) below, which says what stands in it");
     for (std::size_t singleton = first + 1; singleton < behind; ++singleton)
       if (layout_.levels[singleton].order != layout_.levels[first].order)
         return wrong(places_[singleton].kind, "the singletons of a slot stand in one order: all are unordered, or none");
-    for (std::size_t other = 0; other < layout_.levels.size(); ++other) {
-      if (other != l && is_slot(other)) return not_supported(places_[other].value, "more than one level of slots is not supported");
-      if (is_free(other)) return not_supported(places_[other].value, "slots beside free names are not supported");
-    }
-    if (behind != layout_.levels.size())
-      return not_supported(places_[behind].value, "levels below the singletons of slots are not supported");
+    return check_below_slot(behind);
+  }
+
+  /// An unused slot holds a zero at the first coordinates below; there are none where bounds leave no room, and then no fibers either.
+  Expected<void> check_below_slot(std::size_t begin) const {
+    std::size_t bounded = begin;
+    const auto has_bounds = [&](std::size_t l) { return stored_kind(layout_.levels[l]) != kind(l); };
+    while (bounded < layout_.levels.size() && !has_bounds(bounded)) ++bounded;
+    for (std::size_t l = bounded; l < layout_.levels.size(); ++l)
+      if (!is_dense(kind(l)) && !has_lengths(kind(l)))
+        return not_supported(places_[bounded].range,
+                             fmt::format("bounds below a slot (*) and above a level that stores coordinates ({}) are not supported",
+                                         layout_.level_text(l)));
     return {};
   }
 
@@ -443,7 +457,6 @@ class LayoutParser {
         return wrong(places_[levels.front()].kind, "a start is compressed (s) or a singleton (q)");
       if (layout_.levels[levels.front()].order != LevelOrder::ascending)
         return not_supported(places_[levels.front()].kind, "starts in another order than the ascending one are not supported");
-      if (n > 0) return not_supported(free_places_[n], "more than one free name is not supported");
     }
     return {};
   }

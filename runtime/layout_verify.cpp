@@ -37,8 +37,8 @@ class LayoutVerification {
     if (!places) return std::unexpected(places.error());
     places_ = std::move(*places);
     if (auto done = added_zeros(); !done) return done;
-    if (placement_.slots() && !placement_.slots_are_unordered())
-      if (auto done = slots(); !done) return done;
+    for (const PlacedSlots& each : placement_.slots())
+      if (auto done = slots(each); !done) return done;
     return placement_.depends_on_data() ? once_in_places() : Expected<void>();
   }
 
@@ -57,7 +57,7 @@ class LayoutVerification {
       return refuse("{} level arrays and {} level extents for a layout of {} levels", tensor_.levels().size(), extents.size(), order());
     for (std::size_t l = 0; l < order(); ++l) {
       const std::uint64_t extent = placement_.levels()[l].extent;
-      if (extents[l] != extent && (placement_.slots() != l || placement_.levels()[l].narrowed))
+      if (extents[l] != extent && (!placement_.is_slot(l) || placement_.levels()[l].narrowed))
         return refuse("level {} ({}) has the extent {} instead of {}", l, layout_.level_text(l), extents[l], extent);
       const unsigned bits = tensor_.format().levels[l].crd_bits;
       const unsigned said = layout_.levels[l].bits;
@@ -67,25 +67,29 @@ class LayoutVerification {
     return {};
   }
 
+  /// The positions of the first levels, by their coordinates.
+  Expected<Coordinates> positions_of(std::size_t count) const {
+    Coordinates root;
+    root.count = 1;
+    if (count == 0) return root;
+    TensorArrays cut = levels_.arrays();
+    cut.format.levels.resize(count);
+    cut.format.mode_order.resize(count);
+    cut.extents.resize(count);
+    cut.levels.resize(count);
+    auto values =
+        Buffer::allocate(saturating_product(levels_.positions(count - 1), scalar_bytes(cut.format.scalar)), resources_.memory, name_);
+    if (!values) return std::unexpected(values.error());
+    cut.values = std::move(*values);
+    return entries(made(std::move(cut)), false, resources_);
+  }
+
   /// Lengths as the bounds say.
   Expected<void> lengths(std::size_t l) const {
     const Indices pos(levels_.levels()[l].pos, levels_.format().levels[l].pos_bits);
-    Coordinates above;
-    above.count = 1;
-    if (l > 0) {
-      TensorArrays cut = levels_.arrays();
-      cut.format.levels.resize(l);
-      cut.format.mode_order.resize(l);
-      cut.extents.resize(l);
-      cut.levels.resize(l);
-      auto values =
-          Buffer::allocate(saturating_product(levels_.positions(l - 1), scalar_bytes(cut.format.scalar)), resources_.memory, name_);
-      if (!values) return std::unexpected(values.error());
-      cut.values = std::move(*values);
-      auto listed = entries(made(std::move(cut)), false, resources_);
-      if (!listed) return std::unexpected(listed.error());
-      above = std::move(*listed);
-    }
+    auto listed = positions_of(l);
+    if (!listed) return std::unexpected(listed.error());
+    const Coordinates above = std::move(*listed);
     std::vector<Indices> columns;
     for (std::size_t c = 0; c < l; ++c) columns.emplace_back(above.crd[c], coordinate_bits(above.extents[c]));
     std::vector<std::int64_t> values(order());
@@ -115,34 +119,41 @@ class LayoutVerification {
   Indices column(std::size_t l) const { return {places_.levels.crd[l], coordinate_bits(places_.levels.extents[l])}; }
   Indices mode(std::size_t m) const { return {places_.modes.crd[m], coordinate_bits(places_.modes.extents[m])}; }
 
-  /// The singletons below slots rise with these.
-  Expected<void> slots() const {
-    const std::size_t slot = *placement_.slots();
-    std::size_t first = order();
-    while (is_per_parent(layout_.levels[first - 1].kind)) --first;
+  /// The singletons of slots rise with these, or differ where they come in any order.
+  Expected<void> slots(const PlacedSlots& slots) const {
+    const bool is_last = slots.behind == order();
+    if (slots.unordered && is_last) return {};  // once_in_places() sees it
+    auto listed = is_last ? Expected<Coordinates>(places_.levels) : positions_of(slots.behind);
+    if (!listed) return std::unexpected(listed.error());
+    const Coordinates positions = std::move(*listed);
     std::vector<std::uint32_t> by;
-    for (std::uint32_t l = 0; l < first; ++l)
-      if (l != slot) by.push_back(l);
-    const std::size_t in_group = by.size();
-    by.push_back(static_cast<std::uint32_t>(slot));
-    const auto sorted = sorted_permutation(places_.levels, by, {}, resources_);
+    for (std::uint32_t l = 0; l < (slots.unordered ? slots.behind : slots.first); ++l)
+      if (l != slots.level) by.push_back(l);
+    const std::size_t alike = by.size();
+    by.push_back(static_cast<std::uint32_t>(slots.level));
+    const auto sorted = sorted_permutation(positions, by, {}, resources_);
     if (!sorted) return std::unexpected(sorted.error());
-    const Indices entry(*sorted, coordinate_bits(places_.levels.count));
-    for (std::uint64_t n = 1; n < places_.levels.count; ++n) {
-      const auto same = [&](std::uint32_t l) { return column(l)[entry[n - 1]] == column(l)[entry[n]]; };
-      if (!std::all_of(by.begin(), by.begin() + static_cast<std::ptrdiff_t>(in_group), same)) continue;
-      std::size_t l = first;
-      while (l + 1 < order() && column(l)[entry[n - 1]] == column(l)[entry[n]]) ++l;
-      if (column(l)[entry[n - 1]] < column(l)[entry[n]]) continue;
+    const Indices entry(*sorted, coordinate_bits(positions.count));
+    std::vector<Indices> columns;
+    for (std::size_t l = 0; l < slots.behind; ++l) columns.emplace_back(positions.crd[l], coordinate_bits(positions.extents[l]));
+    for (std::uint64_t n = 1; n < positions.count; ++n) {
+      const auto same = [&](std::uint32_t l) { return columns[l][entry[n - 1]] == columns[l][entry[n]]; };
+      if (!std::all_of(by.begin(), by.begin() + static_cast<std::ptrdiff_t>(alike), same)) continue;
+      std::size_t l = slots.first;
+      while (l + 1 < slots.behind && columns[l][entry[n - 1]] == columns[l][entry[n]]) ++l;
+      if (!slots.unordered && columns[l][entry[n - 1]] < columns[l][entry[n]]) continue;
+      if (slots.unordered)
+        return refuse("level {} ({}): the coordinate {} stands in two slots, at positions {} and {}", l, layout_.level_text(l),
+                      columns[l][entry[n]], entry[n - 1], entry[n]);
       return refuse("level {} ({}): the coordinate {} at position {} is not above that of the slot before, {} at position {}", l,
-                    layout_.level_text(l), column(l)[entry[n]], entry[n], column(l)[entry[n - 1]], entry[n - 1]);
+                    layout_.level_text(l), columns[l][entry[n]], entry[n], columns[l][entry[n - 1]], entry[n - 1]);
     }
     return {};
   }
 
   /// Whether arrays of the levels are coordinates of the modes, one behind the other and in any order: nothing has to be worked out.
   bool lists_coordinates() const {
-    if (!placement_.slots_are_unordered() || placement_.slots() != 0) return false;
+    if (placement_.slots().size() != 1 || !placement_.slots().front().unordered || placement_.slots().front().level != 0) return false;
     for (std::size_t l = 1; l < order(); ++l) {
       const PlacedLevel& placed = placement_.levels()[l];
       const bool is_mode = layout_.levels[l].value->as_variable() && is_per_parent(layout_.levels[l].kind) && !placed.narrowed;
@@ -200,7 +211,7 @@ class LayoutVerification {
 
   std::unexpected<Error> repeats(const Coordinates& list, const std::vector<std::uint64_t>& entries,
                                  const std::vector<std::uint64_t>& positions) const {
-    const std::size_t level = placement_.starts() ? *placement_.starts() : *placement_.slots();
+    const std::size_t level = placement_.starts().empty() ? placement_.slots().front().level : placement_.starts().front().level;
     return refuse("level {} ({}): the coordinates {} stand at positions {} and {}", level, layout_.level_text(level),
                   coordinates_text(coordinates_of(list, entries.front())), positions[0], positions[1]);
   }

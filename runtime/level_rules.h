@@ -13,7 +13,7 @@ namespace weft {
 
 struct LevelRules {
   std::vector<LevelOrder> order = {};      ///< by level; unordered: each coordinate of a fiber once
-  std::optional<std::size_t> starts = {};  ///< a singleton of starts, whose positions need no leaf below
+  std::vector<bool> childless = {};        ///< by level: positions need no leaf below
 };
 
 /// verify() of the levels of a layout, a tensor over level coordinates.

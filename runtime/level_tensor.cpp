@@ -1,5 +1,6 @@
 #include "runtime/level_tensor.h"
 
+#include <algorithm>
 #include <numeric>
 
 #include "runtime/affine.h"
@@ -38,13 +39,24 @@ Expected<Buffer> in_width(const Buffer& crd, unsigned from_bits, unsigned to_bit
 
 }  // namespace
 
+namespace {
+
+/// Whether fibers of the level are as long as bounds say, which may leave none.
+bool varies(const LayoutLevel& level) {
+  return (level.low && !level.low->is_number()) || (level.high && !level.high->is_number());
+}
+
+}  // namespace
+
 LevelRules level_rules(const Layout& layout) {
   LevelRules rules;
   for (std::size_t l = 0; l < layout.levels.size(); ++l) {
     const LayoutLevel& level = layout.levels[l];
     rules.order.push_back(level.order);
     const auto variable = level.value ? level.value->as_variable() : std::nullopt;
-    if (variable && *variable >= layout.modes.size() && is_per_parent(level.kind)) rules.starts = l;
+    const bool starts = variable && *variable >= layout.modes.size() && is_per_parent(level.kind);
+    const bool bounded = std::ranges::any_of(layout.levels.begin() + static_cast<std::ptrdiff_t>(l), layout.levels.end(), varies);
+    rules.childless.push_back(starts || (is_per_parent(level.kind) && bounded));
   }
   return rules;
 }

@@ -71,38 +71,76 @@ Expected<Placement> Placement::of(const Layout& layout, std::span<const std::uin
   placement.layout_ = layout;
   placement.extents_.assign(extents.begin(), extents.end());
   placement.levels_.resize(layout.levels.size());
+  placement.find_slots();
+  placement.find_starts();
   if (auto done = placement.find_ranges(name); !done) return std::unexpected(done.error());
   if (auto done = placement.find_bounds(name); !done) return std::unexpected(done.error());
   if (auto done = placement.find_inverse(name); !done) return std::unexpected(done.error());
   return placement;
 }
 
+void Placement::find_slots() {
+  const auto& levels = layout_.levels;
+  for (std::size_t l = 0; l < levels.size(); ++l) {
+    if (!is_slot(l)) continue;
+    PlacedSlots slots{.level = l, .first = l + 1};
+    while (slots.first < levels.size() && is_dense(levels[slots.first].kind) && !is_slot(slots.first)) ++slots.first;
+    slots.behind = slots.first;
+    while (slots.behind < levels.size() && is_per_parent(levels[slots.behind].kind) && starts_no_block(slots.behind)) ++slots.behind;
+    slots.unordered = slots.first < levels.size() && levels[slots.first].order == LevelOrder::unordered;
+    slots_.push_back(slots);
+  }
+}
+
+/// Whether a level is no free name.
+bool Placement::starts_no_block(std::size_t level) const {
+  const auto variable = layout_.levels[level].value ? layout_.levels[level].value->as_variable() : std::nullopt;
+  return !variable || *variable < extents_.size();
+}
+
+void Placement::find_starts() {
+  for (std::size_t n = 0; n < layout_.free.size(); ++n) {
+    PlacedStarts starts{.name = static_cast<std::uint32_t>(extents_.size() + n)};
+    for (std::size_t l = 0; l < levels_.size(); ++l) {
+      const auto& value = layout_.levels[l].value;
+      if (value && value->uses(starts.name)) (value->as_variable() ? starts.level : starts.counted) = l;
+    }
+    starts_.push_back(starts);
+  }
+  std::ranges::sort(starts_, {}, &PlacedStarts::level);
+}
+
+const PlacedSlots* Placement::slots_of_singleton(std::size_t level) const {
+  const auto found = std::ranges::find_if(slots_, [&](const PlacedSlots& each) { return level >= each.first && level < each.behind; });
+  return found == slots_.end() ? nullptr : &*found;
+}
+
+const PlacedStarts* Placement::starts_at(std::size_t level) const {
+  const auto found = std::ranges::find(starts_, level, &PlacedStarts::level);
+  return found == starts_.end() ? nullptr : &*found;
+}
+
+bool Placement::is_counted(std::size_t level) const {
+  return std::ranges::find(starts_, level, &PlacedStarts::counted) != starts_.end();
+}
+
 /// The natural ranges within bounds that are numbers.
 Expected<void> Placement::find_ranges(std::string_view name) {
   for (const std::uint64_t extent : extents_) ranges_.push_back({0, extent == 0 ? 0 : static_cast<std::int64_t>(extent) - 1});
   ranges_.resize(extents_.size() + layout_.free.size(), {0, 0});
-  const auto first_free = static_cast<std::uint32_t>(extents_.size());
   const auto beyond = [&](std::size_t l) {
     return input_error(fmt::format("layout {} of {}: the values of level {} are beyond 2^63 - 1 for the extents {}", layout_.text(), name,
                                    layout_.level_text(l), fmt::join(extents_, "x")));
   };
-  for (std::size_t l = 0; l < levels_.size(); ++l) {  // starts lie where the level that counts from them has values
-    const auto& value = layout_.levels[l].value;
-    if (!value || layout_.free.empty() || !value->uses(first_free)) continue;
-    if (value->as_variable()) {
-      starts_ = l;
-      continue;
-    }
-    counted_ = l;
-    const auto range = value->plus(Affine::variable(first_free)).range(ranges_);
-    if (!range || values_in(*range) == saturated) return beyond(l);
-    ranges_[first_free] = *range;
+  for (const PlacedStarts& starts : starts_) {  // they lie where the level that counts from them has values
+    const auto range = layout_.levels[starts.counted].value->plus(Affine::variable(starts.name)).range(ranges_);
+    if (!range || values_in(*range) == saturated) return beyond(starts.counted);
+    ranges_[starts.name] = *range;
   }
   for (std::size_t l = 0; l < levels_.size(); ++l) {
     const LayoutLevel& level = layout_.levels[l];
     PlacedLevel& placed = levels_[l];
     if (!level.value) {
-      slots_ = l;
       placed.range = {0, is_number(level.high) ? level.high->constant() - 1 : -1};
       placed.extent = values_in(placed.range);
       placed.narrowed = is_number(level.high);
@@ -110,11 +148,12 @@ Expected<void> Placement::find_ranges(std::string_view name) {
     }
     auto natural = level.value->range(ranges_);
     if (!natural || values_in(*natural) == saturated) return beyond(l);
-    if (counted_ == l) natural = ValueRange{0, ranges_[first_free].most - ranges_[first_free].least};
+    const auto starts = std::ranges::find(starts_, l, &PlacedStarts::counted);
+    if (starts != starts_.end()) natural = ValueRange{0, ranges_[starts->name].most - ranges_[starts->name].least};
     placed.range = *natural;
     if (is_number(level.low)) placed.range.least = std::max(placed.range.least, level.low->constant());
     if (is_number(level.high)) placed.range.most = std::min(placed.range.most, level.high->constant() - 1);
-    placed.narrowed = counted_ != l && placed.range != *natural;
+    placed.narrowed = starts == starts_.end() && placed.range != *natural;
     placed.extent = values_in(placed.range);
   }
   return {};
@@ -171,7 +210,7 @@ std::vector<ValueRange> Placement::ranges_of_places() const {
     const std::vector<ValueRange> before = ranges;
     for (std::size_t l = 0; l < levels_.size(); ++l) {
       const LayoutLevel& level = layout_.levels[l];
-      if (!level.value || counted_ == l) continue;
+      if (!level.value || is_counted(l)) continue;
       ValueRange values = levels_[l].range;
       const auto low = levels_[l].low ? level.low->range(ranges) : std::nullopt;
       const auto high = levels_[l].high ? level.high->range(ranges) : std::nullopt;
@@ -233,7 +272,7 @@ std::unexpected<Error> Placement::not_inverted(std::uint32_t variable, std::stri
   std::vector<std::int64_t> coordinates(ranges_.size(), 0);
   std::map<std::vector<std::int64_t>, std::vector<std::int64_t>> seen;
   const bool empty = std::ranges::find(extents_, std::uint64_t{0}) != extents_.end();
-  for (bool more = !empty && !starts_; more; more = next_in(corner, coordinates)) {
+  for (bool more = !empty && starts_.empty(); more; more = next_in(corner, coordinates)) {
     if (!within_bounds(coordinates)) continue;
     std::vector<std::int64_t> values;
     for (const LayoutLevel& level : layout_.levels) values.push_back(level.value ? level.value->at(coordinates) : 0);
@@ -290,7 +329,7 @@ bool Placement::coordinates(std::span<const std::uint64_t> levels, std::span<std
   for (std::size_t l = 0; l < levels_.size(); ++l) {
     const ValueRange here = levels_[l].at(values);
     values[l] = here.least + static_cast<std::int64_t>(levels[l]);
-    if (slots_ != l && values[l] > here.most) return false;
+    if (!is_slot(l) && values[l] > here.most) return false;
   }
   std::vector<std::int64_t> variables;
   for (std::size_t variable = 0; variable < ranges_.size(); ++variable) {

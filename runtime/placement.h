@@ -28,6 +28,21 @@ struct PlacedLevel {
   ValueRange at(std::span<const std::int64_t> levels) const;
 };
 
+/// A level of slots, and the singletons below that say what stands in them: levels `first` to `behind`.
+struct PlacedSlots {
+  std::size_t level = 0;
+  std::size_t first = 0;   ///< dense levels may lie between the slots and these
+  std::size_t behind = 0;
+  bool unordered = false;  ///< the singletons come in any order, each coordinate once; else they rise with the slot
+};
+
+/// A free name: the level of its starts, and the one that counts from them.
+struct PlacedStarts {
+  std::uint32_t name = 0;  ///< as expressions have it
+  std::size_t level = 0;
+  std::size_t counted = 0;
+};
+
 class Placement {
  public:
   /// Input errors: another number of modes; coordinates that share a place, by example where a search finds one; levels that
@@ -46,13 +61,16 @@ class Placement {
   /// modes whose levels hold something else.
   bool inverse_within_bounds() const { return inverse_within_bounds_; }
 
-  std::optional<std::size_t> slots() const { return slots_; }    ///< the level of slots
-  /// Whether the singletons of slots come in any order, each coordinate once; else they rise with the slot.
-  bool slots_are_unordered() const { return slots_ && layout_.levels.back().order == LevelOrder::unordered; }
-  std::optional<std::size_t> starts() const { return starts_; }  ///< that of the free name
-  std::optional<std::size_t> counted() const { return counted_; }  ///< the level that counts from the free name
+  /// Levels of slots, outermost first.
+  const std::vector<PlacedSlots>& slots() const { return slots_; }
+  /// Free names, in the order of the levels of their starts.
+  const std::vector<PlacedStarts>& starts() const { return starts_; }
+  bool is_slot(std::size_t level) const { return !layout_.levels[level].value; }
+  const PlacedSlots* slots_of_singleton(std::size_t level) const;  ///< null: it is none of a slot
+  const PlacedStarts* starts_at(std::size_t level) const;          ///< null: no starts stand there
+  bool is_counted(std::size_t level) const;                        ///< from a start
   /// Levels where something stands that the coordinates alone do not tell.
-  bool depends_on_data() const { return slots_ || starts_; }
+  bool depends_on_data() const { return !slots_.empty() || !starts_.empty(); }
   /// Whether every coordinate has a place whatever else is stored.
   bool total() const;
   /// Whether there may be level coordinates that are no coordinates of modes, or positions that were not asked for.
@@ -67,6 +85,9 @@ class Placement {
   std::string inverse_text(std::size_t mode) const;
 
  private:
+  void find_slots();
+  void find_starts();
+  bool starts_no_block(std::size_t level) const;
   Expected<void> find_ranges(std::string_view name);
   Expected<void> find_bounds(std::string_view name);
   Expected<void> find_inverse(std::string_view name);
@@ -82,9 +103,8 @@ class Placement {
   std::vector<PlacedLevel> levels_;
   std::vector<Affine> inverse_;
   bool inverse_within_bounds_ = false;
-  std::optional<std::size_t> slots_;
-  std::optional<std::size_t> starts_;
-  std::optional<std::size_t> counted_;
+  std::vector<PlacedSlots> slots_;
+  std::vector<PlacedStarts> starts_;
 };
 
 /// The coordinates as messages name them: "(2,5)".

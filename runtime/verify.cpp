@@ -397,7 +397,7 @@ class Verification {
     const Leaves below(tensor_);
     for (std::size_t l = 0; l + 1 < tensor_.order(); ++l) {
       const LevelKind kind = tensor_.format().levels[l].kind;
-      if (is_dense(kind) || has_lengths(kind) || rules_.starts == l) continue;
+      if (is_dense(kind) || has_lengths(kind) || (l < rules_.childless.size() && rules_.childless[l])) continue;
       std::uint64_t wrong = first_wrong(tensor_.positions(l), resources_, [&](std::uint64_t p) {
         return below.begin(l, p) == below.begin(l, p + 1);
       });

@@ -411,7 +411,7 @@ class Exposer {
         if (!part.own && part.mode == mode) part = ModePart{.own = true};
     }
     const auto fibers = slots_of_fibers(layout);
-    if (fibers && (!native.sums.empty() || (*fibers == 0 && !native.unordered.empty()))) return std::nullopt;
+    if (!fibers.empty() && (!native.sums.empty() || (fibers.front() == 0 && !native.unordered.empty()))) return std::nullopt;
     return native;
   }
   /// Of two levels, diagonals and a dense mode: read in compressed levels, the last one's coordinates either those of that mode or of the
@@ -663,7 +663,8 @@ class Exposer {
     }
     if (cut && std::ranges::any_of(parts, &ModePart::own)) return false;
     exposed.read_in = cut ? format_over(exposed.parts, levels, format.modes()) : format;
-    if (const auto slots = slots_of_fibers(*format.layout)) exposed.parts.erase(exposed.parts.begin() + *slots);
+    const std::vector<std::uint32_t> fibers = slots_of_fibers(*format.layout);
+    for (auto slots = fibers.rbegin(); slots != fibers.rend(); ++slots) exposed.parts.erase(exposed.parts.begin() + *slots);
     exposure_.tensors[tensor] = std::move(exposed);
     return true;
   }
@@ -897,14 +898,14 @@ std::optional<Format> Exposure::computed_in(TensorId result) const {
   return levels;
 }
 
-std::optional<std::uint32_t> slots_of_fibers(const Layout& layout) {
+std::vector<std::uint32_t> slots_of_fibers(const Layout& layout) {
   const auto is_singleton = [&](std::size_t level) {
     return level < layout.levels.size() && layout.levels[level].kind == LevelKind::singleton;
   };
-  const auto slots = std::ranges::find_if(layout.levels, [](const LayoutLevel& level) { return !level.value; });
-  const auto level = static_cast<std::size_t>(slots - layout.levels.begin());
-  if (!is_singleton(level + 1) || is_singleton(level + 2) || !layout.free.empty()) return std::nullopt;
-  return static_cast<std::uint32_t>(level);
+  std::vector<std::uint32_t> fibers;
+  for (std::uint32_t level = 0; level < layout.levels.size() && layout.free.empty(); ++level)
+    if (!layout.levels[level].value && is_singleton(level + 1) && !is_singleton(level + 2)) fibers.push_back(level);
+  return fibers;
 }
 
 Format with_modes(Format format, const std::vector<std::uint32_t>& modes) {

@@ -147,8 +147,8 @@ std::optional<Exposure> exposed(const Network& network, const std::vector<Stored
 /// their indices: reading them otherwise than by cutting, or through a copy, may pay, unless both are full of the same blocks.
 std::set<TensorId> may_be_located(const Network& network, const std::vector<StoredAs>& stored);
 
-/// The level of slots that is one compressed level with the singleton below: of (i:d, *:d, j:q) the second.
-std::optional<std::uint32_t> slots_of_fibers(const Layout& layout);
+/// The levels of slots that are one compressed level each with the singleton below: of (i:d, *:d, j:q) the second.
+std::vector<std::uint32_t> slots_of_fibers(const Layout& layout);
 
 /// A plain format to read a tensor of these extents in whose layout is not exposed, or to compute one in: dense where every coordinate has
 /// a place, and over rows unless there are far more of them than the layout has places for.

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 
 #include "engine/prove/query.h"
 #include "runtime/level_traits.h"
@@ -58,7 +59,7 @@ Names declare_place(Query& query, const Placement& placement, std::string_view s
   for (std::size_t l = 0; l < values.size(); ++l) {
     const PlacedLevel& level = placement.levels()[l];
     query.require(fmt::format("(<= {} {})", number_text(level.range.least), values[l]));
-    const bool by_data = placement.slots() == l && !level.narrowed;
+    const bool by_data = placement.is_slot(l) && !level.narrowed;
     if (!by_data) query.require(fmt::format("(<= {} {})", values[l], number_text(level.range.most)));
     if (level.low) query.require(fmt::format("(<= {} {})", term_of(*level.low, values), values[l]));
     if (level.high) query.require(fmt::format("(< {} {})", values[l], term_of(*level.high, values)));
@@ -85,32 +86,33 @@ std::vector<ClaimValue> row(const Names& constants) {
   return values;
 }
 
-/// What arrays say of two places, in the order of these two.
-void add_properties(Query& query, const Placement& placement, const Names& a, const Names& b, const std::string& length,
+/// The levels from 0 on, without one.
+std::vector<std::size_t> levels_below(std::size_t end, std::size_t without) {
+  std::vector<std::size_t> levels;
+  for (std::size_t l = 0; l < end; ++l)
+    if (l != without) levels.push_back(l);
+  return levels;
+}
+
+/// What arrays say of two places, in the order of these two. `lengths`: of the blocks at the first, by free name.
+void add_properties(Query& query, const Placement& placement, const Names& a, const Names& b, const Names& lengths,
                     const AssumedOfPlaces& assumed) {
   const Layout& layout = placement.layout();
-  if (placement.starts()) {
-    const std::size_t start = *placement.starts();
-    std::vector<std::size_t> above(start);
-    for (std::size_t l = 0; l < start; ++l) above[l] = l;
-    const std::string same = all_equal(a, b, above);
+  for (std::size_t n = 0; n < placement.starts().size(); ++n) {
+    const std::size_t start = placement.starts()[n].level;
+    const std::string same = all_equal(a, b, levels_below(start, start));
     if (is_per_parent(layout.levels[start].kind)) {
       if (assumed.one_start) query.require(fmt::format("(=> {} {})", same, equal(a[start], b[start])));
     } else if (assumed.starts_lie_apart) {
-      query.require(fmt::format("(=> (and {0} (< {1} {2})) (<= (+ {1} {3}) {2}))", same, a[start], b[start], length));
+      query.require(fmt::format("(=> (and {0} (< {1} {2})) (<= (+ {1} {3}) {2}))", same, a[start], b[start], lengths[n]));
     }
   }
-  if (placement.slots() && assumed.chains_rise) {
-    const std::size_t slot = *placement.slots();
+  for (const PlacedSlots& slots : placement.slots()) {
+    if (!assumed.chains_rise) continue;
     std::vector<std::size_t> chain;
-    std::vector<std::size_t> others;
-    for (std::size_t l = 0; l < layout.levels.size(); ++l) {
-      if (l == slot) continue;
-      (l > slot && is_per_parent(layout.levels[l].kind) ? chain : others).push_back(l);
-    }
-    const std::string behind = all_of({all_equal(a, b, others), less(a[slot], b[slot])});
-    const bool unordered = placement.slots_are_unordered();
-    query.require(implies(behind, unordered ? differ(at(a, chain), at(b, chain)) : comes_before(at(a, chain), at(b, chain))));
+    for (std::size_t l = slots.first; l < slots.behind; ++l) chain.push_back(l);
+    const std::string behind = all_of({all_equal(a, b, levels_below(slots.first, slots.level)), less(a[slots.level], b[slots.level])});
+    query.require(implies(behind, slots.unordered ? differ(at(a, chain), at(b, chain)) : comes_before(at(a, chain), at(b, chain))));
   }
 }
 
@@ -153,15 +155,17 @@ Claim once_claim(const Placement& placement, const AssumedOfPlaces& assumed) {
   Query query;
   const Names a = declare_place(query, placement, "_1");
   const Names b = declare_place(query, placement, "_2");
-  std::vector<std::string> lengths(2);
-  if (placement.counted()) {
-    const std::size_t counted = *placement.counted();
+  std::array<Names, 2> lengths;
+  for (const PlacedStarts& starts : placement.starts()) {
+    const std::size_t counted = starts.counted;
     const bool runs = has_lengths(placement.layout().levels[counted].kind);
-    lengths = runs ? query.constants("length", 2, "") : Names(2, fmt::format("{}", placement.levels()[counted].extent));
+    const std::string prefix = lengths.front().empty() ? "length" : fmt::format("length{}_", lengths.front().size());
+    const Names both = runs ? query.constants(prefix, 2, "") : Names(2, fmt::format("{}", placement.levels()[counted].extent));
     if (runs) {
-      query.require(fmt::format("(< {} {})", a[counted], lengths[0]));
-      query.require(fmt::format("(< {} {})", b[counted], lengths[1]));
+      query.require(fmt::format("(< {} {})", a[counted], both[0]));
+      query.require(fmt::format("(< {} {})", b[counted], both[1]));
     }
+    for (std::size_t place = 0; place < 2; ++place) lengths[place].push_back(both[place]);
   }
   add_properties(query, placement, a, b, lengths[0], assumed);
   add_properties(query, placement, b, a, lengths[1], assumed);

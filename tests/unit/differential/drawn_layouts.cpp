@@ -23,16 +23,22 @@ const std::vector<std::vector<std::string>> usual_layouts = {
      "dia", "vbl", "bcsr(8,8)", "bcsr(1,8)", "bcsr(8,1)", "bcsr(5,6)", "dia(8)",
      "bcsr(2,2,unaligned)", "dia(2)", "dia(4)", "band(1,2)", "skyline", "(i,j) -> (j-i:s unordered, j:d)",
      "(i,j) -> (i-j:s, j:d)", "(i,j) -> (i/2:d, j+i:s, i%2:d)",
+     "(i,j) -> (i/2:d, *:v, j/2:q, i%2:d, j%2:d)", "(i,j) -> (i/8:d, *:v, i%8/2:d, j/3:q, i%2:d, j%3:d)",
+     "(i,j) -> (*:d, i/2:q, j/2:q, i%2:d, j%2:d)",
+     "(i,j) -> (*:v, i:q, *:d, j:q)", "(i,j) -> (a:s, b:s, i-a:d(2), j-b:d(3))", "(i,j) -> (*:d, j/3:q, b:s, i-b:d(2), j%3:d)",
      "(i,j) -> (i:d, j-2*i:s)", "(i,j) -> (j/2:s, i:d, j%2:d)", "(i,j) -> (i/4:d, j/2:s, i%4/2:s, i%2:d, j%2:d)"},
     {"hicoo(2)", "(i,j,k) -> (i/2:s, j/2:s, k:s, i%2:d, j%2:d)", "(i,j,k) -> (k:d, i/3:s, j:s, i%3:d)",
-     "(i,j,k) -> (i:s, *:v, j:q, k:q)"}};
+     "(i,j,k) -> (i:s, *:v, j:q, k:q)", "(i,j,k) -> (i:d, *:d, j:q, k:d)", "(i,j,k) -> (i:d, *:v, j:q, k:s)",
+     "(i,j,k) -> (i:d, *:v, j:q, *:d, k:q)", "(i,j,k) -> (i/4:d, *:v, i%4:d, j/2:q, *:v, j%2:d, k:q)",
+     "(i,j,k) -> (i:d, a:s, j-a:d(2), b:s, k-b:v)"}};
 
 /// Layouts whose dense levels are short, over any extents.
 const std::vector<std::vector<std::string>> long_layouts = {
     {},
     {"(i) -> (i/3:s, i%3:d)", "(i) -> (i/4:s, i%4/2:s, i%2:d)"},
     {"hicoo(2)", "(i,j) -> (i/2:s, j/3:s, i%2:d, j%3:d)", "(i,j) -> (j-i:s, j:s)", "(i,j) -> (i:s, j-2*i:s)",
-     "(i,j) -> (i:s, b:s, j-b:v)", "(i,j) -> (i/4:s, j/2:s, i%4/2:s, i%2:d, j%2:d)", "(i,j) -> (j/2:u, i:q, j%2:d)"},
+     "(i,j) -> (i:s, b:s, j-b:v)", "(i,j) -> (a:s, b:s, i-a:d(2), j-b:d(2))", "(i,j) -> (*:d, i/2:q, j/2:q, i%2:d, j%2:d)",
+     "(i,j) -> (i/4:s, j/2:s, i%4/2:s, i%2:d, j%2:d)", "(i,j) -> (j/2:u, i:q, j%2:d)"},
     {"hicoo(2)", "(i,j,k) -> (i/2:s, j/2:s, k:s, i%2:d, j%2:d)", "(i,j,k) -> (k:s, i/3:s, j:s, i%3:d)",
      "(i,j,k) -> (i:s, *:v, j:q, k:q)"}};
 

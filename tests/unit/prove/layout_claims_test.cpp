@@ -15,7 +15,13 @@ namespace {
 
 const std::vector<std::string> named = {"csr",     "csc",  "dcsr",  "coo",     "bcsr(2,3)", "bcsr(3,1)", "bcsr(2,3,unaligned)", "lower",
                                         "upper",   "band(1,2)", "dia", "dia(4)", "ell",      "ell(3)",    "sell(2)",             "nm(2,4)",
-                                        "vbl",     "skyline",   "csb(2)"};
+                                        "vbl",     "skyline",   "csb(2)",
+                                        "(i,j) -> (i/2:d, *:v, j/2:q, i%2:d, j%2:d)",
+                                        "(i,j) -> (*:d, i/2:q, *:d, j:q, i%2:d)",
+                                        "(i,j) -> (*:d, i:q, j:s)",
+                                        "(i,j) -> (a:s, b:s, i-a:d(2), j-b:d(3))",
+                                        "(i,j) -> (a:s, i-a:v, b:s, j-b:v)",
+                                        "(i,j) -> (*:d, i:q, b:s, j-b:d(2))"};
 
 Placement placed(const std::string& text, const std::vector<std::uint64_t>& extents) {
   const auto layout = parse_layout(text);
@@ -101,7 +107,10 @@ TEST_CASE("without a property of its arrays a layout has coordinates with two pl
   };
   const std::vector<std::pair<std::string, AssumedOfPlaces>> left_out = {
       {"bcsr(2,3,unaligned)", {.starts_lie_apart = false}}, {"vbl", {.starts_lie_apart = false}}, {"skyline", {.one_start = false}},
-      {"ell", {.chains_rise = false}},                      {"sell(2)", {.chains_rise = false}},  {"nm(2,4)", {.chains_rise = false}}};
+      {"ell", {.chains_rise = false}},                      {"sell(2)", {.chains_rise = false}},  {"nm(2,4)", {.chains_rise = false}},
+      {"(i,j) -> (i/2:d, *:v, j/2:q, i%2:d, j%2:d)", {.chains_rise = false}},
+      {"(i,j) -> (*:d, i/2:q, *:d, j:q, i%2:d)", {.chains_rise = false}},
+      {"(i,j) -> (a:s, b:s, i-a:d(2), j-b:d(3))", {.starts_lie_apart = false}}};
   for (const auto& [text, assumed] : left_out) {
     CAPTURE(text);
     CHECK(once(text, {}).verdict == Verdict::proven);

@@ -234,6 +234,78 @@ TEST_CASE("slots are numbered, and filled up at the least unused coordinates") {
                  "stored before it"));
 }
 
+TEST_CASE("levels below the singletons of slots: an unused slot holds a zero at the first coordinates there") {
+  const List matrix{.extents = {4, 5}, .tuples = {{0, 1}, {1, 4}, {3, 2}}, .values = {1, 2, 3}};
+  const Tensor blocks = built(matrix, "(i,j) -> (i/2:d, *:v, j/2:q, i%2:d, j%2:d)");
+  CHECK(pos(blocks, 1) == Numbers{0, 2, 3});
+  CHECK(crd(blocks, 2) == Numbers{0, 2, 1});
+  CHECK(values(blocks) == Values{0, 1, 0, 0, 0, 0, 2, 0, 0, 0, 3, 0});
+  const Tensor wide = built(matrix, "(i,j) -> (i/2:d, *:d, j/2:q, i%2:d, j%2:d)");
+  CHECK(wide.level_extents() == Numbers{2, 2, 3, 2, 2});
+  CHECK(crd(wide, 2) == Numbers{0, 2, 0, 1});
+  CHECK(values(wide) == Values{0, 1, 0, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 3, 0});
+  const List cube{.extents = {2, 3, 4}, .tuples = {{0, 1, 2}, {1, 0, 1}, {0, 2, 0}, {0, 1, 3}}, .values = {1, 4, 3, 2}};
+  const Tensor fibers = built(cube, "(i,j,k) -> (i:d, *:d, j:q, k:s)");
+  CHECK(crd(fibers, 2) == Numbers{1, 2, 0, 1});
+  CHECK(pos(fibers, 3) == Numbers{0, 2, 3, 4, 5});
+  CHECK(crd(fibers, 3) == Numbers{2, 3, 0, 1, 0});
+  CHECK(values(fibers) == Values{1, 2, 3, 4, 0});
+  CHECK(fibers.padded());
+  CHECK(stored(*convert(fibers, format("sss"), resources(), "T")) == stored(built(cube, "sss")));
+  CHECK_FALSE(built(cube, "(i,j,k) -> (i:d, *:v, j:q, k:s)").padded());
+  // Bounds may leave no room below an unused slot.
+  const List below{.extents = {2, 3, 3}, .tuples = {{0, 1, 0}, {0, 2, 1}, {1, 2, 0}}, .values = {1, 2, 3}};
+  const Tensor bounded = built(below, "(i,j,k) -> (i:d, *:d, j:q, k:d(..j))");
+  CHECK(crd(bounded, 2) == Numbers{1, 2, 0, 2});
+  CHECK(pos(bounded, 3) == Numbers{0, 1, 3, 3, 5});
+  CHECK(values(bounded) == Values{1, 0, 2, 3, 0});
+  CHECK(contains(refusal(cube, "(i,j,k) -> (i:d, *:d(1), j:q, k:s)"),
+                 "(0,2,0) of T has no place in the layout (i,j,k) -> (i:d, *:d(1), j:q, k:s): level *:d(1) has 1 slot, and one is stored "
+                 "before it"));
+}
+
+TEST_CASE("slots below those of others: an unused one of the outer has unused ones alone") {
+  const List cube{.extents = {2, 3, 4}, .tuples = {{0, 1, 2}, {1, 0, 1}, {0, 2, 0}, {0, 1, 3}}, .values = {1, 4, 3, 2}};
+  const Tensor ragged = built(cube, "(i,j,k) -> (i:d, *:v, j:q, *:d(2), k:q)");
+  CHECK(pos(ragged, 1) == Numbers{0, 2, 3});
+  CHECK(crd(ragged, 2) == Numbers{1, 2, 0});
+  CHECK(crd(ragged, 4) == Numbers{2, 3, 0, 1, 0, 1});
+  CHECK(values(ragged) == Values{1, 2, 3, 0, 0, 4});
+  const Tensor even = built(cube, "(i,j,k) -> (i:d, *:d, j:q, *:d, k:q)");
+  CHECK(even.level_extents() == Numbers{2, 2, 3, 2, 4});
+  CHECK(crd(even, 2) == Numbers{1, 2, 0, 1});
+  CHECK(crd(even, 4) == Numbers{2, 3, 0, 1, 0, 1, 0, 1});
+  CHECK(values(even) == Values{1, 2, 3, 0, 0, 4, 0, 0});
+  CHECK(contains(refusal(cube, "(i,j,k) -> (i:d, *:d, j:q, *:d(1), k:q)"), "level *:d(1) has 1 slot, and one is stored before it"));
+  // Lent by a host, the numbers of both follow from the coordinates.
+  const std::vector<std::uint32_t> outer{1, 2, 0, 1}, inner{2, 3, 0, 1, 0, 1, 0, 1};
+  const std::vector<double> lent{1, 2, 3, 0, 0, 4, 0, 0};
+  const auto borrowed = borrow(even.format(), cube.extents, {{}, {}, {{}, outer}, {}, {{}, inner}}, lent);
+  REQUIRE_MESSAGE(borrowed, (borrowed ? "" : borrowed.error().message));
+  CHECK(borrowed->level_extents() == even.level_extents());
+  CHECK(verify(*borrowed, resources(), "T"));
+}
+
+TEST_CASE("starts of two modes are chosen one after the other") {
+  const List list{.extents = {5, 7}, .tuples = {{2, 5}, {1, 1}, {4, 6}, {2, 3}}, .values = {3, 1, 4, 2}};
+  const Tensor blocks = built(list, "(i,j) -> (a:s, b:s, i-a:d(2), j-b:d(3))");
+  CHECK(crd(blocks, 0) == Numbers{1, 3});
+  CHECK(pos(blocks, 1) == Numbers{0, 2, 3});
+  CHECK(crd(blocks, 1) == Numbers{1, 4, 4});
+  CHECK(values(blocks) == Values{1, 0, 0, 0, 0, 2, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 4});
+  const Tensor rows = built(list, "(i,j) -> (a:s, i-a:v, b:q, j-b:v)");
+  CHECK(crd(rows, 0) == Numbers{1, 4});
+  CHECK(pos(rows, 1) == Numbers{0, 2, 3});
+  CHECK(crd(rows, 2) == Numbers{1, 3, 6});
+  CHECK(pos(rows, 3) == Numbers{0, 1, 4, 5});
+  CHECK(values(rows) == Values{1, 2, 0, 3, 4});
+  const List cube{.extents = {2, 3, 4}, .tuples = {{0, 1, 2}, {1, 0, 1}, {0, 2, 0}, {0, 1, 3}}, .values = {1, 4, 3, 2}};
+  const Tensor below_slots = built(cube, "(i,j,k) -> (i:d, *:d, j:q, b:s, k-b:d(2))");
+  CHECK(crd(below_slots, 2) == Numbers{1, 2, 0, 1});
+  CHECK(crd(below_slots, 3) == Numbers{2, 0, 1, 0});
+  CHECK(values(below_slots) == Values{1, 2, 3, 0, 4, 0, 0, 0});
+}
+
 TEST_CASE("coordinates of slots whose product is beyond 64 bits") {
   constexpr std::uint64_t extent = std::uint64_t{1} << 62;
   const List list{
@@ -432,6 +504,13 @@ TEST_CASE("layouts of all kinds keep pattern and values, whatever the extents") 
     check_round_trip(drawn(random, {6, 5, 7}, 60), "(i,j,k) -> (i:d, b:s, k-b:v, j:s)");
     check_round_trip(drawn(random, {3, 4, 2, 5}, 60), "(i,j,k,l) -> (i/2:s, l:s, *:v, j/2:q, k:q, i%2:q, j%2:q)");
     check_round_trip(drawn(random, {23}, 20), "(i) -> (i/5:s, i%5:d)");
+    for (const std::string text :
+         {"(i,j,k) -> (i:d, *:d, j:q, k:d)", "(i,j,k) -> (i/2:d, *:v, i%2:d, j:q, k:s)", "(i,j,k) -> (*:d, j:q, i/2:s, k:u, i%2:q)",
+          "(i,j,k) -> (i:d, *:v, j:q, *:v, k:q)", "(i,j,k) -> (i:s, *:d, j:q, *:v, k:q)",
+          "(i,j,k) -> (i/2:d, *:d, i%2:d, j/2:q, *:d, j%2:d, k:q)",
+          "(i,j,k) -> (i:d, *:v, j:q, k:v)", "(i,j,k) -> (i:d, *:v, j:q, b:s, k-b:v)", "(i,j,k) -> (i:d, b:s, *:v, k-b:d(3), j:q)",
+          "(i,j,k) -> (a:s, b:s, k:s, i-a:d(2), j-b:d(3))", "(i,j,k) -> (a:s, j:d, i-a:v, b:q, k-b:v)"})
+      check_round_trip(drawn(random, {6, 5, 7}, 60), text);
   }
 }
 
@@ -463,7 +542,7 @@ TEST_CASE("random layouts of random data keep pattern and values") {
     const auto placement = Placement::of(*layout, list.extents, "T");
     if (!placement && seed % 5 == 4 && is_of_short_extents(placement.error().message)) continue;
     REQUIRE_MESSAGE(placement, (placement ? "" : placement.error().message));
-    if (placement->slots()) {  // pads need as many coordinates as a group has slots, which its own entries are
+    if (!placement->slots().empty()) {  // pads need as many coordinates as a group has slots, which its own entries are
       Resources with = resources();
       with.memory = Memory(memory_of_long);
       const auto tensor = build(coordinates(list), format(text), with, "T");
@@ -582,6 +661,22 @@ TEST_CASE("what a layout promises of its arrays is verified, with level and posi
   CHECK(numbers_of(blocks.levels[1].crd, 32) == Numbers{1, 4});
   blocks.levels[1].crd = array({1, 3}, 32);
   CHECK(contains(refused(blocks), "level 1 (b:s): the coordinates (0,3) stand at positions 2 and 6"));
+  const List cube{.extents = {2, 3, 4}, .tuples = {{0, 1, 2}, {1, 0, 1}, {0, 2, 0}, {0, 1, 3}}, .values = {1, 4, 3, 2}};
+  TensorArrays fibers = built(cube, "(i,j,k) -> (i:d, *:d, j:q, k:s)").arrays();
+  fibers.levels[2].crd = array({2, 1, 0, 1}, 32);
+  CHECK(contains(refused(fibers), "level 2 (j:q): the coordinate 1 at position 1 is not above that of the slot before, 2 at position 0"));
+  TensorArrays mixed = built(cube, "(i,j,k) -> (i:d, *:d, j:q unordered, k:s)").arrays();
+  mixed.levels[2].crd = array({2, 1, 1, 0}, 32);
+  CHECK(verify(Tensor(mixed), resources(), "T"));
+  mixed.levels[2].crd = array({1, 1, 0, 1}, 32);
+  CHECK(contains(refused(mixed), "level 2 (j:q unordered): the coordinate 1 stands in two slots, at positions 0 and 1"));
+  TensorArrays inner = built(cube, "(i,j,k) -> (i:d, *:v, j:q, *:d(2), k:q)").arrays();
+  inner.levels[4].crd = array({2, 3, 0, 0, 0, 1}, 32);
+  CHECK(contains(refused(inner), "level 4 (k:q): the coordinate 0 at position 3 is not above that of the slot before, 0 at position 2"));
+  const List corners{.extents = {5, 7}, .tuples = {{1, 1}, {4, 1}}, .values = {1, 2}};
+  TensorArrays both = built(corners, "(i,j) -> (a:s, b:s, i-a:d(2), j-b:d(3))").arrays();
+  both.levels[0].crd = array({2, 3}, 32);
+  CHECK(contains(refused(both), "level 0 (a:s): the coordinates (3,1) stand at positions 3 and 6"));
   TensorArrays lower = built({.extents = {3, 3}, .tuples = {{2, 2}}, .values = {1}}, "lower").arrays();
   lower.levels[1].pos = array({0, 2, 3, 6}, 32);
   CHECK(contains(refused(lower), "level 1 (j:d(..i+1)): the fiber of position 0 has 2 values instead of 1"));

@@ -56,6 +56,15 @@ TEST_CASE("layouts are printed in one way, and read back") {
   }
 }
 
+TEST_CASE("levels below slots, other slots, and several free names are read back") {
+  for (const std::string text :
+       {"(i,j) -> (i/2:d, *:v, j/2:q, i%2:d, j%2:d)", "(i,j,k) -> (i:d, *:d(4), j:q, k:d)", "(i,j,k) -> (i:d, *:v, j:q, *:d(2), k:q)",
+        "(i,j,k) -> (i:d, *:d, j:q unordered, *:d, k:q)", "(i,j) -> (a:s, b:s, i-a:d(4), j-b:d(4))",
+        "(i,j,k) -> (i:d, a:q, j-a:v, b:s, k-b:v)",
+        "(i,j,k) -> (i:d, b:s, *:d(2), j-b:d(4), k:q)", "(i,j,k) -> (i:d, *:d, j:q, b:q, k-b:v)", "(i,j,k) -> (i:d, *:d, j:q, k:d(..j))"})
+    CHECK(text_of(text) == text);
+}
+
 TEST_CASE("names stand for texts") {
   CHECK(text_of("bcsr(3,1)") == "(i,j) -> (i/3:d, j:s, i%3:d)");
   CHECK(text_of("bcsr(4,4,unaligned)") == "(i,j) -> (i/4:d, b:s, i%4:d, j-b:d(4))");
@@ -130,6 +139,16 @@ TEST_CASE("wrong layouts show where they are wrong") {
   CHECK(refusal("(i,j) -> (4*(4611686018427387904*i):d, j:s)").second == 11);
   CHECK(refusal("(i,j) -> (i*j:d)").second == 12);
   CHECK(refusal("(i,j) -> (i:h, j:v)", ErrorKind::unsupported).second == 18);
+  CHECK(refusal("(i,j,k) -> (i:d, *:d, b:q, j-b:d(4), k:d)") ==
+        Refusal{"layout: a start does not say what stands in a slot (*), as blocks of unused slots would lie over others: write b:s in "
+                "place of the slot and b:q",
+                23});
+  CHECK(refusal("(i,j,k) -> (*:d, i:d, *:d, j:q, k:d)") ==
+        Refusal{"layout: a slot (*) needs a singleton (q) below, which says what stands in it", 13});
+  CHECK(refusal("(i,j,k,l) -> (i:d, *:d, j:q, k:u, l:q unordered)").second == 39);
+  CHECK(refusal("(i,j,k) -> (i:d, *:d, j:q, k/2:d(..j), k%2:s)", ErrorKind::unsupported) ==
+        Refusal{"layout: bounds below a slot (*) and above a level that stores coordinates (k%2:s) are not supported", 33});
+  CHECK(refusal("(i,j) -> (a:s, b:s, i-a-b:d(4), j-b:d(4))").second == 16);
   CHECK(refusal("(i,j) -> (" + std::string(100, '(') + "i:d, j:d)").first.find("nested too deeply") != std::string::npos);
   std::string long_sum = "i";
   for (int n = 2; n < 20; ++n) long_sum += "+i/" + std::to_string(n);
