@@ -76,6 +76,35 @@ def case_bounds_tell_coordinates_apart(weft):
     weft.error("convert", "m.tns:9x2", "-", "--format", "(i,j) -> (j:s, i%8:d(3..4))", says="(2,0) of m.tns:9x2 has no place")
 
 
+def case_levels_below_slots_and_several_starts(weft):
+    slices = "(i,j) -> (i/2:d, *:v, j/2:q, i%2:d, j%2:d)"
+    fibers = "(i,j) -> (*:d(3), i:q, *:d(2), j:q)"
+    corners = "(i,j) -> (a:s, b:s, i-a:d(4), j-b:d(4))"
+    for layout in (slices, fibers, corners):
+        require_in("proven: no coordinate has two places", weft("layout", layout, "--shape", "8x9").out, layout)
+    page = weft("layout", slices, "--shape", "8x9").out
+    require_in("level 2  j/2:q  values 0 to 4; extent 5; crd<32>; rises strictly with the slot", page, "a singleton with levels below")
+    require_in("those of which there are at most 3 of (i), and at most 2 of (j) share (i)", weft("layout", fibers, "--shape", "8x9").out, "places")
+    require_in("level 1  b:s       values 0 to 8; extent 9; pos crd<32>; pos rises from 0; starts lie 4 or more apart",
+               weft("layout", corners, "--shape", "8x9").out, "the starts of the second name")
+    weft.error("layout", "(i,j,k) -> (i:d, *:d, b:q, j-b:d(4), k:d)", "--shape", "8x9x3",
+               says=["a start does not say what stands in a slot", "write b:s in place of the slot and b:q",
+                     "\n  (i,j,k) -> (i:d, *:d, b:q, j-b:d(4), k:d)\n                        ^"])
+    # As kernels read them, and in files.
+    operands = ["A=sparse(8x9,nnz=20)", "x=uniform(9)", "--out", "y=y.tns", "-q", "--format"]
+    weft("y(i) = A(i,j) * x(j)", *operands, "A:ds")
+    expected = read_tns(weft.text("y.tns"))
+    for layout in (slices, slices.replace("*:v", "*:d"), corners, "(i,j) -> (*:v, i:q, *:d, j:q)", "(i,j) -> (i/8:d, *:v, i%8/2:d, j/2:q, i%2:d, j%2:d)"):
+        weft("y(i) = A(i,j) * x(j)", *operands, "A:" + layout)
+        require_equal(read_tns(weft.text("y.tns")), expected, layout)
+        weft("convert", "sparse(8x9,nnz=20)", "out.tns", "--format", layout, "-q")
+        weft("convert", "sparse(8x9,nnz=20)", "plain.tns", "-q")
+        require_equal(read_tns(weft.text("out.tns")), read_tns(weft.text("plain.tns")), layout)
+    plan = weft("plan", "y(i) = A(i,j) * x(j)", *operands[:2], "--format", "A:" + slices).out
+    require_in("planned over the levels of layouts, with i = 2*i_0 + i_1, j = 2*j_0 + j_1", plan, "slices of blocks")
+    require_in("for j_0: drive A", plan, "blocks are driven as those of BCSR")
+
+
 def case_wrong_layouts_show_where(weft):
     weft.error("layout", "(i,j) -> (i:d, j:x)", "--shape", "3x4", says=["unknown level kind 'x'", "\n  (i,j) -> (i:d, j:x)\n                   ^"])
     weft.error("layout", "(i,j) -> (i/4:d, j/4:d, i%4:d)", "--shape", "100x200", says="(0,0) and (0,1) share their levels")
