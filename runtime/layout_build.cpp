@@ -369,6 +369,8 @@ class LayoutBuild {
         : build_(build), levels_(levels), sorted_(sorted), above_(above) {
       for (std::size_t c = 0; c < sorted.crd.size(); ++c) columns_.emplace_back(sorted.crd[c], coordinate_bits(sorted.extents[c]));
       for (std::size_t c = 0; c < above.crd.size(); ++c) above_columns_.push_back(read(above, c));
+      for (std::size_t l = levels.slot + 1; l < levels.first_singleton; ++l)
+        has_bounds_ = has_bounds_ || build.placement_.levels()[l].varies();
     }
 
     Expected<void> run() {
@@ -449,9 +451,10 @@ class LayoutBuild {
 
     Expected<void> fill() {
       std::uint64_t total = 0;
-      for (std::uint64_t& length : lengths_.as<std::uint64_t>()) {
+      for (std::uint64_t parent = 0; parent < above_.count; ++parent) {
+        std::uint64_t& length = lengths_.as<std::uint64_t>()[parent];
         if (!has_lengths_of_parents()) length = widest_;
-        total = saturating_sum(total, saturating_product(length, levels_.between));
+        total = saturating_sum(total, saturating_product(length, length == 0 ? 0 : groups_below(parent)));
       }
       const std::uint64_t pads = total - taken_;
       total = saturating_sum(sorted_.count, pads);
@@ -471,10 +474,12 @@ class LayoutBuild {
       for (std::uint64_t parent = 0; parent < above_.count; ++parent) {
         const std::uint64_t length = lengths_.as<std::uint64_t>()[parent];
         if (length == 0) continue;
+        const std::uint64_t first_of_parent = next;
         for (std::uint64_t number = 0; number < levels_.between; ++number) {
+          if (has_bounds_ && !has_room(parent, number)) continue;
           const std::uint64_t first = entry;
           while (entry < sorted_.count && is_below(entry, parent) && group(entry) == number) ++entry;
-          if (first == entry && number > 0 && !exists(parent, number)) next = repeat_group(parent, number, length, next);
+          if (first == entry && next > first_of_parent && !exists(parent, number)) next = repeat_group(parent, number, length, next);
           else next = fill_group(parent, number, first, entry, length, next);
         }
       }
@@ -491,13 +496,37 @@ class LayoutBuild {
       return number;
     }
 
-    /// Whether modes have coordinates there: slices of 8 of 10 rows end with 6 that none has.
-    bool exists(std::uint64_t parent, std::uint64_t number) const {
-      std::vector<std::uint64_t> levels(build_.order(), 0), coordinates(build_.extents_.size());
+    /// The coordinates of a group on its levels; those of its singletons and of the levels below are 0.
+    std::vector<std::uint64_t> levels_of(std::uint64_t parent, std::uint64_t number) const {
+      std::vector<std::uint64_t> levels(build_.order(), 0);
       for (std::size_t l = 0; l < above_columns_.size(); ++l) levels[l] = above_columns_[l][parent];
       for (std::size_t l = levels_.first_singleton; l-- > levels_.slot + 1; number /= build_.levels_.extents[l])
         levels[l] = number % build_.levels_.extents[l];
-      return build_.placement_.coordinates(levels, coordinates);
+      return levels;
+    }
+
+    /// Whether bounds of the levels between leave room for a group: of (i:d, *:d, j:d(..i+1), k:q) for those of j to i.
+    bool has_room(std::uint64_t parent, std::uint64_t number) const {
+      const std::vector<std::uint64_t> levels = levels_of(parent, number);
+      std::vector<std::int64_t> values(build_.order());
+      for (std::size_t l = 0; l < levels_.first_singleton; ++l) {
+        const ValueRange here = build_.placement_.levels()[l].at(values);
+        values[l] = here.least + static_cast<std::int64_t>(levels[l]);
+        if (l > levels_.slot && values[l] > here.most) return false;
+      }
+      return true;
+    }
+    std::uint64_t groups_below(std::uint64_t parent) const {
+      if (!has_bounds_) return levels_.between;
+      std::uint64_t groups = 0;
+      for (std::uint64_t number = 0; number < levels_.between; ++number) groups += has_room(parent, number);
+      return groups;
+    }
+
+    /// Whether modes have coordinates there: slices of 8 of 10 rows end with 6 that none has.
+    bool exists(std::uint64_t parent, std::uint64_t number) const {
+      std::vector<std::uint64_t> coordinates(build_.extents_.size());
+      return build_.placement_.coordinates(levels_of(parent, number), coordinates);
     }
 
     /// Zeros at the coordinates of the group before: a loop over the group meets no others than there.
@@ -567,6 +596,7 @@ class LayoutBuild {
     std::vector<Indices> above_columns_;  ///< of the positions above
     Buffer lengths_;
     std::uint64_t widest_ = 0;
+    bool has_bounds_ = false;        ///< of the levels between slots and singletons
     std::uint64_t taken_ = 0;        ///< slots with entries
     std::uint64_t group_begin_ = 0;  ///< the place of the first entry of the last group that was filled
     Coordinates made_;

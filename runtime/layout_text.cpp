@@ -387,9 +387,6 @@ class LayoutParser {
     while (first < layout_.levels.size() && is_dense(kind(first)) && !is_slot(first)) ++first;
     std::size_t behind = first;
     while (behind < layout_.levels.size() && is_per_parent(kind(behind)) && !is_free(behind)) ++behind;
-    for (std::size_t between = l + 1; between < first; ++between)
-      if (stored_kind(layout_.levels[between]) != LevelKind::dense)
-        return not_supported(places_[between].range, "bounds between slots and their singletons are not supported");
     if (behind == first && first < layout_.levels.size() && is_free(first) && is_per_parent(kind(first)))
       return wrong(places_[first].value,
                    fmt::format("a start does not say what stands in a slot (*), as blocks of unused slots would lie over others: write "

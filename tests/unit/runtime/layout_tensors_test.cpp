@@ -264,6 +264,20 @@ TEST_CASE("levels below the singletons of slots: an unused slot holds a zero at 
                  "before it"));
 }
 
+TEST_CASE("bounds between slots and their singletons leave out groups") {
+  const List list{.extents = {3, 3, 4}, .tuples = {{0, 0, 2}, {2, 0, 1}, {2, 0, 3}, {2, 2, 0}}, .values = {1, 2, 3, 4}};
+  const Tensor triangle = built(list, "(i,j,k) -> (i:d, *:v, j:d(..i+1), k:q)");
+  CHECK(pos(triangle, 1) == Numbers{0, 1, 1, 3});
+  CHECK(pos(triangle, 2) == Numbers{0, 1, 4, 7});
+  CHECK(crd(triangle, 3) == Numbers{2, 1, 0, 0, 3, 1, 1});
+  CHECK(values(triangle) == Values{1, 2, 0, 4, 3, 0, 0});
+  CHECK(stored(*convert(triangle, format("sss"), resources(), "T")) == stored(built(list, "sss")));
+  const Tensor even = built(list, "(i,j,k) -> (i:d, *:d, j:d(..i+1), k:q)");
+  CHECK(pos(even, 2) == Numbers{0, 1, 2, 4, 6, 9, 12});
+  CHECK(crd(even, 3) == Numbers{0, 2, 0, 0, 1, 1, 1, 0, 0, 3, 1, 1});
+  CHECK(values(even) == Values{0, 1, 0, 0, 0, 0, 2, 0, 4, 3, 0, 0});
+}
+
 TEST_CASE("slots below those of others: an unused one of the outer has unused ones alone") {
   const List cube{.extents = {2, 3, 4}, .tuples = {{0, 1, 2}, {1, 0, 1}, {0, 2, 0}, {0, 1, 3}}, .values = {1, 4, 3, 2}};
   const Tensor ragged = built(cube, "(i,j,k) -> (i:d, *:v, j:q, *:d(2), k:q)");
@@ -509,6 +523,7 @@ TEST_CASE("layouts of all kinds keep pattern and values, whatever the extents") 
           "(i,j,k) -> (i:d, *:v, j:q, *:v, k:q)", "(i,j,k) -> (i:s, *:d, j:q, *:v, k:q)",
           "(i,j,k) -> (i/2:d, *:d, i%2:d, j/2:q, *:d, j%2:d, k:q)",
           "(i,j,k) -> (i:d, *:v, j:q, k:v)", "(i,j,k) -> (i:d, *:v, j:q, b:s, k-b:v)", "(i,j,k) -> (i:d, b:s, *:v, k-b:d(3), j:q)",
+          "(i,j,k) -> (i:d, *:v, j:d(i-100..i+100), k:q)", "(i,j,k) -> (i:d, *:d, j:q, k:d(j-100..j+100))",
           "(i,j,k) -> (a:s, b:s, k:s, i-a:d(2), j-b:d(3))", "(i,j,k) -> (a:s, j:d, i-a:v, b:q, k-b:v)"})
       check_round_trip(drawn(random, {6, 5, 7}, 60), text);
   }
@@ -523,6 +538,7 @@ TEST_CASE("random layouts of random data keep pattern and values") {
   std::size_t tried = 0;
   std::size_t long_ones = 0;
   std::size_t drawn_cases = 0;
+  std::size_t below_slots = 0, slots_below_slots = 0, several_starts = 0;
   for (unsigned seed = 0; seed < 1200; ++seed) {
     if (!test::is_drawn_sanitized(seed)) continue;
     ++drawn_cases;
@@ -549,10 +565,18 @@ TEST_CASE("random layouts of random data keep pattern and values") {
       if (!tensor && tensor.error().message.find("coordinates to stand in them") != std::string::npos) continue;
     }
     ++tried;
+    const auto& slots = placement->slots();
+    below_slots += !slots.empty() && slots.back().behind < layout->levels.size();
+    slots_below_slots += slots.size() > 1;
+    several_starts += placement->starts().size() > 1;
     if (check_round_trip(list, text)) long_ones += std::ranges::any_of(list.extents, test::is_long);
   }
   CHECK(tried * 4 > drawn_cases * 3);
   CHECK(long_ones * 40 > drawn_cases);
+  MESSAGE(below_slots << " with levels below slots, " << slots_below_slots << " with two levels of slots, " << several_starts << " with two free names");
+  CHECK(below_slots * 30 > drawn_cases);
+  CHECK(slots_below_slots * 100 > drawn_cases);
+  CHECK(several_starts * 60 > drawn_cases);
 }
 
 TEST_CASE("from one layout to another") {

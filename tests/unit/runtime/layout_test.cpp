@@ -61,7 +61,8 @@ TEST_CASE("levels below slots, other slots, and several free names are read back
        {"(i,j) -> (i/2:d, *:v, j/2:q, i%2:d, j%2:d)", "(i,j,k) -> (i:d, *:d(4), j:q, k:d)", "(i,j,k) -> (i:d, *:v, j:q, *:d(2), k:q)",
         "(i,j,k) -> (i:d, *:d, j:q unordered, *:d, k:q)", "(i,j) -> (a:s, b:s, i-a:d(4), j-b:d(4))",
         "(i,j,k) -> (i:d, a:q, j-a:v, b:s, k-b:v)",
-        "(i,j,k) -> (i:d, b:s, *:d(2), j-b:d(4), k:q)", "(i,j,k) -> (i:d, *:d, j:q, b:q, k-b:v)", "(i,j,k) -> (i:d, *:d, j:q, k:d(..j))"})
+        "(i,j,k) -> (i:d, b:s, *:d(2), j-b:d(4), k:q)", "(i,j,k) -> (i:d, *:d, j:q, b:q, k-b:v)",
+        "(i,j,k) -> (i:d, *:d, j:q, k:d(..j))", "(i,j,k) -> (i:d, *:v, j:d(..i+1), k:q)"})
     CHECK(text_of(text) == text);
 }
 
