@@ -273,6 +273,8 @@ def test_packed_triangles():
 
 
 @pytest.mark.parametrize("layout", ["bcsr(2,2)", "bcsr(3,3,unaligned)", "ell", "sell(2)", "vbl", "dia", "dia(2)", "csb(2)", "(i,j) -> (i:d, j:s desc)",
+                                    "(i,j) -> (i/2:d, *:v, j/2:q, i%2:d, j%2:d)", "(i,j) -> (*:v, i:q, *:d, j:q)",
+                                    "(i,j) -> (a:s, b:s, i-a:d(2), j-b:d(3))",
                                     sp.dia_array, sp.bsr_array])
 @pytest.mark.parametrize("made_for", [sp.csr_array, sp.csc_array, sp.coo_array, np.asarray, "ss"])
 def test_kernels_take_layouts_that_they_were_not_made_for(layout, made_for):
@@ -409,7 +411,7 @@ def test_as_many_places_as_elements_are_not_the_same_entries():
 
 
 @pytest.mark.parametrize("format", ["ss", "ds:1,0", "sh", "hh", "db", "bb", "bcsr(3,3)", "bcsr(4,2,unaligned)", "dia", "ell", "sell(8)", "vbl",
-                                    "csb(8)", "uq", "sd"])
+                                    "csb(8)", "uq", "sd", "(i,j) -> (i/2:d, *:v, j/2:q, i%2:d, j%2:d)", "(i,j) -> (*:v, i:q, *:d, j:q)"])
 def test_other_values_over_the_same_pattern(format):
     M = sp.random(50, 60, 0.2, format="csr", random_state=1)
     T = weft.tensor(M, copy=True).convert(format)

@@ -3,6 +3,7 @@
 //   (i,j) -> (i/4:d, j/4:s, i%4:d, j%4:d)      blocks of 4 by 4: BCSR
 //   (i,j) -> (i/4:d, b:s, i%4:d, j-b:d(4))     blocks that begin anywhere: b is a free name, a start chosen by building
 //   (i,j) -> (i:d, *:d, j:q)                   ELL: * is a slot, numbered within its parent
+//   (i,j) -> (i/2:d, *:v, j/2:q, i%2:d, j%2:d) slices of blocks: what stands below j/2 belongs to its slot
 //   (i,j) -> (i:d, j:d(..i+1))                 a lower triangle, row by row
 //
 // A level is VALUE:KIND. A value is a sum of modes and free names with factors, `/n` (floor division) and `%n` (its
@@ -54,8 +55,8 @@ struct Layout {
 
 /// Reads a layout or its name, "bcsr(4,4)". Input errors show the text with a caret: unknown kinds and names, modes
 /// that no level has, divisions by 0, bounds of inner levels, singletons without an entry above, names that are no
-/// modes or starts, slots without a singleton below. Unsupported: runs of one value (r). Whether positions tell
-/// coordinates depends on extents, so it is checked where tensors are built.
+/// modes or starts, slots without a singleton of modes below. Unsupported: runs of one value (r). Whether positions
+/// tell coordinates depends on extents, so it is checked where tensors are built.
 Expected<Layout> parse_layout(std::string_view text);
 
 /// The layout of a format: its own, or the plain one with the modes i, j, k, l, …

@@ -29,10 +29,12 @@ const std::vector<std::vector<std::string>> layouts = {
     {"(i,j) -> (i:d, j:s unordered)", "(i,j) -> (i:s, j:s unordered)", "(i,j) -> (j:d, i:s unordered)", "(i,j) -> (i:d, j:s desc)",
      "(i,j) -> (j:s, i:s<64> desc)", "(i,j) -> (i/2:d, j/3:s unordered, i%2:d, j%3:d)", "(i,j) -> (i/3:s, j:s desc, i%3:d)",
      "(i,j) -> (i:s unordered, j:s)", "(i,j) -> (i:s desc, j:s unordered)", "(i,j) -> (j-i:s, j:s unordered)",
-     "coo(unordered)", "coo(unordered)", "(i,j) -> (*:d, j:q unordered, i:q unordered)", "(i,j) -> (i:d, *:d, j:q unordered)"},
+     "coo(unordered)", "coo(unordered)", "(i,j) -> (*:d, j:q unordered, i:q unordered)", "(i,j) -> (i:d, *:d, j:q unordered)",
+     "(i,j) -> (i/2:d, *:d, j/3:q unordered, i%2:d, j%3:d)"},
     {"(i,j,k) -> (i:d, j:s unordered, k:s)", "(i,j,k) -> (i:s, j:s, k:s desc)", "(i,j,k) -> (k:d, j:s unordered, i:s unordered)",
      "(i,j,k) -> (i:d, j:s unordered, k:d)", "(i,j,k) -> (j:s, i/2:s unordered, k:s, i%2:d)",
-     "(i,j,k) -> (*:d, i:q unordered, j:q unordered, k:q unordered)", "(i,j,k) -> (k:d, *:d, i:q unordered, j:q unordered)"}};
+     "(i,j,k) -> (*:d, i:q unordered, j:q unordered, k:q unordered)", "(i,j,k) -> (k:d, *:d, i:q unordered, j:q unordered)",
+     "(i,j,k) -> (i:d, *:d, j:q unordered, k:d)", "(i,j,k) -> (*:d, j:q unordered, k:q unordered, i:d)"}};
 
 struct Form {
   std::string expression;
@@ -64,7 +66,7 @@ const std::vector<Form> forms = {{"R(i) = A(i,j) * x(j)", 2, {{"x", "j"}}},
                                  {"R(i,k) = A(i,j,k) * x(j)", 3, {{"x", "j"}}},
                                  {"R() = A(i,j,k) * x(k)", 3, {{"x", "k"}}}};
 
-/// Entries in other slots of the same position above, as a host may lend them: built in a layout they ascend.
+/// Entries, with what is dense below, in other slots of the same position above, as a host may lend them: built in a layout they ascend.
 Tensor with_slots_shuffled(const Tensor& tensor, Dice& dice) {
   const Layout* const layout = tensor.format().layout.get();
   if (layout == nullptr) return tensor;
@@ -74,11 +76,16 @@ Tensor with_slots_shuffled(const Tensor& tensor, Dice& dice) {
   TensorArrays arrays = tensor.arrays();
   const std::size_t in_fiber = tensor.level_extents()[slots];
   const auto values = arrays.values.as<double>();
-  for (std::size_t first = 0; first < values.size(); first += in_fiber) {
+  std::size_t behind = slots + 1;
+  while (behind < layout->levels.size() && layout->levels[behind].kind == LevelKind::singleton) ++behind;
+  std::size_t below = 1;
+  for (std::size_t l = behind; l < layout->levels.size(); ++l) below *= tensor.level_extents()[l];
+  for (std::size_t first = 0; first < values.size() / below; first += in_fiber) {
     for (std::size_t n = in_fiber; n > 1; --n) {
       const std::size_t one = first + n - 1, other = first + dice.below(n);
-      std::swap(values[one], values[other]);
-      for (std::size_t l = slots + 1; l < layout->levels.size(); ++l) {
+      if (one == other) continue;
+      std::swap_ranges(&values[one * below], &values[one * below] + below, &values[other * below]);
+      for (std::size_t l = slots + 1; l < behind; ++l) {
         const auto crd = arrays.levels[l].crd.as<std::uint32_t>();
         std::swap(crd[one], crd[other]);
       }

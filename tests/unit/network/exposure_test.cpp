@@ -79,6 +79,26 @@ TEST_CASE("blocks beside rows, or beside other blocks, may be located") {
   CHECK(may_be_located(network, {{}, stored("ds"), stored("ds"), stored("d")}).empty());
 }
 
+TEST_CASE("each level of slots is one compressed level with its singleton, whatever stands below") {
+  const Network network = masked();
+  const StoredAs slices = stored("(i,j) -> (i/2:d, *:v, j/2:q, i%2:d, j%2:d)", {4, 3, 5, 2, 2});
+  CHECK(slots_of_fibers(*slices.format->layout) == std::vector<std::uint32_t>{1});
+  const auto blocked = exposed(network, {{}, stored("dd"), slices, stored("d")});
+  REQUIRE(blocked);
+  CHECK(check(blocked->network));
+  CHECK(print(blocked->network) == "y(i_0,i_1) = A(i_0,i_1,j_0,j_1) * B(i_0,j_0,i_1,j_1) * x(j_0,j_1)");
+  const StoredAs lists = stored("(i,j) -> (*:v, i:q, *:d, j:q)", {3, 7, 4, 9});
+  CHECK(slots_of_fibers(*lists.format->layout) == std::vector<std::uint32_t>{0, 2});
+  const auto listed = exposed(network, {{}, stored("dd"), lists, stored("d")});
+  REQUIRE(listed);
+  CHECK(print(listed->network) == "y(i) = A(i,j) * B(i,j) * x(j)");
+  CHECK(listed->tensors[2].parts.size() == 2);
+  CHECK(listed->tensors[2].read_in->layout);
+  // Two singletons of one slot, and levels between, are not one level.
+  CHECK(slots_of_fibers(*stored("(i,j) -> (*:d, i:q, j:q)").format->layout).empty());
+  CHECK(slots_of_fibers(*stored("(i,j) -> (*:d, i/2:q, *:d, i%2:d, j:q)").format->layout) == std::vector<std::uint32_t>{0});
+}
+
 TEST_CASE("a located operand has parts of whole indices") {
   const Network network = masked();
   const auto exposure = exposed(network, {{}, stored("ds"), blocks, stored("d")}, Exposing::all, {2});
