@@ -377,22 +377,28 @@ double AccessModel::fibers_inside(BoundState state) const {
   return fibers;
 }
 
-double AccessModel::unforeseen_ends(BoundState state) const {
+double AccessModel::unforeseen_ends(BoundState state, IndexSet unasked) const {
   if (ends_.empty()) ends_.assign(follows_ ? positions_by_modes_.size() : levels_.size() + 1, -1);
   double& known = ends_[state];
-  if (known >= 0) return known;
-  ModeSet modes = follows_ ? state : 0;
-  for (BoundState level = 0; !follows_ && level < state; ++level) modes |= ModeSet{1} << levels_[level].mode;
-  const double ends = converted_ ? ends_in_any_order(modes) : ends_in_levels(state, modes);
+  const bool passes = (unasked & indices_) != 0;
+  if (known >= 0 && !passes) return known;
+  const ModeSet modes = bound_modes(state);
+  ModeSet passed = 0;
+  for (std::size_t mode = 0; mode < mode_index_.size(); ++mode)
+    if (contains(unasked, mode_index_[mode])) passed |= ModeSet{1} << mode;
+  const double ends = converted_ ? ends_in_any_order(modes, passed) : ends_in_levels(state, modes, passed);
   // Below a dense level some positions have no entries.
   const double reached = positions(state);
-  return known = reached > 0 ? ends / reached : 0;
+  const double found = reached > 0 ? ends / reached : 0;
+  if (!passes) known = found;
+  return found;
 }
 
-double AccessModel::ends_in_levels(std::size_t level, ModeSet modes) const {
+double AccessModel::ends_in_levels(std::size_t level, ModeSet modes, ModeSet passed) const {
   double ends = 0;
   for (double fibers = statistics_->distinct(modes); level < levels_.size(); ++level) {
     modes |= ModeSet{1} << levels_[level].mode;
+    if ((passed >> levels_[level].mode & 1) != 0 && level + 1 < levels_.size()) continue;
     const double below = statistics_->distinct(modes);
     if (is_sparse(levels_[level].kind) && fibers > 0 && (even_ >> level & 1) == 0) ends += fibers * unforeseen_end(below / fibers);
     fibers = below;
@@ -402,7 +408,7 @@ double AccessModel::ends_in_levels(std::size_t level, ModeSet modes) const {
 
 // The order of levels that follow the loops is open where their cost is asked for, which may not depend on it: the mode that
 // makes the fewest fibers is taken to come first.
-double AccessModel::ends_in_any_order(ModeSet modes) const {
+double AccessModel::ends_in_any_order(ModeSet modes, ModeSet passed) const {
   const ModeSet all = (ModeSet{1} << mode_index_.size()) - 1;
   double ends = 0;
   double fibers = statistics_->distinct(modes);
@@ -416,8 +422,10 @@ double AccessModel::ends_in_any_order(ModeSet modes) const {
       next = more;
       fewest = below;
     }
-    ends += fibers * unforeseen_end(fewest / fibers);
+    const bool goes_on = (next & ~modes & passed) != 0 && next != all;
     modes = next;
+    if (goes_on) continue;
+    ends += fibers * unforeseen_end(fewest / fibers);
     fibers = fewest;
   }
   return ends;

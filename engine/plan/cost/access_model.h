@@ -116,8 +116,9 @@ class AccessModel {
   IndexSet innermost(BoundState state) const;
   /// Fibers that loops over the levels below a position enter: that position's, and those below it but for the last level.
   double fibers_inside(BoundState state) const;
-  /// Loop-exit mispredicts of the fibers below a position when its entries are gone over for the first time.
-  double unforeseen_ends(BoundState state) const;
+  /// Loop-exit mispredicts of the fibers below a position when its entries are gone over for the first time. Loops over `unasked` indices
+  /// are none but at the last level: those below go over several fibers as one.
+  double unforeseen_ends(BoundState state, IndexSet unasked = 0) const;
   /// The modes, bit m mode m, whose coordinates the bound levels filter: none below dense levels alone.
   std::uint32_t filtering_modes(BoundState state) const;
 
@@ -134,9 +135,9 @@ class AccessModel {
     return sparse_ && level + 1 < levels_.size() && is_sparse(levels_[level].kind) && is_per_parent(levels_[level + 1].kind) &&
            (begins_chain(levels_[level].kind) || is_per_parent(levels_[level].kind));
   }
-  double ends_in_levels(std::size_t level, ModeSet modes) const;
+  double ends_in_levels(std::size_t level, ModeSet modes, ModeSet passed) const;
   std::uint32_t even_levels(const OperandFacts& facts) const;
-  double ends_in_any_order(ModeSet modes) const;
+  double ends_in_any_order(ModeSet modes, ModeSet passed) const;
   double positions_of(BoundState modes) const;
   bool is_dense(BoundState modes) const;
   double product_of_extents(BoundState modes) const;

@@ -263,7 +263,7 @@ double StatementModels::unforeseen_ns(std::uint32_t statement, std::size_t facto
   if (access.is_remembered(before) && model.ends_alone(access, bound)) return entering;
   const double ns = options_.machine.branch_miss;
   if (!access.is_remembered(after) || (model.walks && access.begins_walk(after))) return ns + entering;
-  return ns * access.unforeseen_ends(after) * share_below(statement, access, bound, index, inside, after) + entering;
+  return ns * access.unforeseen_ends(after, model.unasked) * share_below(statement, access, bound, index, inside, after) + entering;
 }
 
 // Loops inside that are priced as parts of a walk, which they are not where others share the first of them.
