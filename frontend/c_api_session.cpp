@@ -19,7 +19,9 @@ namespace {
 Expected<std::vector<std::string>> operands_read(const RequestText& text) {
   const auto& parsed = text.parsed();
   if (!parsed) return std::unexpected(parsed.error());
-  if (parsed->notation == Notation::einsum) return input_error("an einsum has its operands listed: 'operands' is NULL");
+  if (parsed->notation == Notation::einsum) {
+    return input_error("an einsum has its operands listed, or their names behind it, as in ij,jk->ik A B: 'operands' is NULL");
+  }
   return names_read(*parsed);
 }
 
@@ -240,8 +242,9 @@ int32_t weft_session_evaluate(weft_session* session, const char* expression, uin
     if (auto there = all(given(session, "session"), given(expression, "expression")); !there) {
       return std::unexpected(there.error());
     }
-    RequestText text(expression);
+    const std::shared_ptr<const Tensors> tensors = session->session.tensors();
     Expected<std::vector<std::string>> names = std::vector<std::string>{};
+    RequestText text(expression, operands ? among(*names) : among(*tensors));
     if (!operands) {
       if (operand_count > 0) return input_error(fmt::format("{} operands, but 'operands' is NULL", operand_count));
       names = operands_read(text);

@@ -9,7 +9,6 @@
 #include "frontend/command.h"
 #include "frontend/command_operands.h"
 #include "frontend/json.h"
-#include "frontend/named_einsum.h"
 #include "frontend/quartiles.h"
 #include "frontend/result_report.h"
 #include "frontend/terminal.h"
@@ -103,11 +102,11 @@ Expected<void> compare(const CommandOptions& options) {
   for (const std::string& note : operands->notes) {
     if (!options.quiet) write_note(fmt::format("note: {}\n", note));
   }
-  // An einsum's operands are T0, T1, ... to an engine, whatever they are named here and in the schedules.
+  // An einsum's operands are T0, T1, ... to an engine unless their names stand behind it.
   const ParsedExpression& parsed = expression->parsed();
   const std::string text = parsed.notation == Notation::index
                                ? expression->text.text()
-                               : index_notation(parsed, expression->names, parsed.assignments.front().result.name);
+                               : fmt::format("{} {}", expression->text.text(), fmt::join(expression->names, " "));
   for (std::size_t number = 0; number < both.size(); ++number) {
     evaluate.schedule = schedules[number];
     evaluate.schedule_name = both[number].file;

@@ -7,7 +7,6 @@
 #include <set>
 
 #include "frontend/inferred_extents.h"
-#include "frontend/named_einsum.h"
 #include "frontend/operand.h"
 #include "frontend/resolve.h"
 #include "runtime/elapsed.h"
@@ -79,12 +78,7 @@ Expected<CommandExpression> command_expression(std::span<const std::string> argu
     expression.names.push_back(std::move(operand.name));
     expression.specs.push_back(std::move(operand.spec));
   }
-  auto named = named_einsum(expression.text.text(), expression.names);
-  if (!named) return no_expression(arguments, named.error());
-  if (*named) {
-    expression.text = RequestText((*named)->text);
-    expression.names = std::move((*named)->names);
-  }
+  expression.text = RequestText(arguments.front(), [given = expression.names](std::string_view name) { return among(given)(name); });
   if (const auto& parsed = expression.text.parsed(); !parsed) return no_expression(arguments, parsed.error());
   if (auto named_all = all_named(expression); !named_all) return std::unexpected(named_all.error());
   auto names = operand_names(expression.parsed(), expression.names);

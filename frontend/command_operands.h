@@ -14,7 +14,7 @@ namespace weft {
 
 /// EXPR OPERAND... of a command line, before anything is read.
 struct CommandExpression {
-  RequestText text;                ///< parsed; an einsum with names is index notation here
+  RequestText text;                ///< parsed
   std::vector<std::string> names;  ///< of the operands, in the order given
   std::vector<std::string> specs;
 

@@ -14,17 +14,18 @@ namespace {
 
 class EinsumParser {
  public:
-  explicit EinsumParser(std::string_view text) : text_(text) {}
+  EinsumParser(std::string_view text, const NamedEinsum& named) : text_(text), named_(named), end_(named.einsum.end) {}
 
   Expected<ParsedExpression> parse() {
-    begin_access(0);
-    for (position_ = 0; position_ < text_.size(); ++position_) {
+    begin_access(named_.einsum.begin);
+    for (position_ = named_.einsum.begin; position_ < end_; ++position_) {
       if (const auto good = read_character(); !good) return std::unexpected(good.error());
     }
-    if (const auto good = end_access(text_.size()); !good) return std::unexpected(good.error());
+    if (const auto good = end_access(end_); !good) return std::unexpected(good.error());
     if (!result_) add_implicit_result();
+    add_names();
 
-    ParsedExpression expression{std::string(text_), Notation::einsum, {}};
+    ParsedExpression expression{std::string(text_), named_.operands.empty() ? Notation::einsum : Notation::index, {}};
     ParsedTerm term;
     term.pinned = flat_tree(operands_.size());
     term.span = {operands_.front().span.begin, operands_.back().span.end};
@@ -75,7 +76,21 @@ class EinsumParser {
                  fmt::format("unexpected {}: the indices of einsum are single letters a-z, A-Z", name), 1);
   }
 
-  void begin_access(std::size_t position) { access_ = {"", {}, {position, position}}; }
+  void begin_access(std::size_t position) { access_ = {"", {}, {position, position}, {}}; }
+
+  /// What has no name is pointed at where its letters stand.
+  void add_names() {
+    for (std::size_t operand = 0; operand < operands_.size(); ++operand) {
+      ParsedAccess& access = operands_[operand];
+      access.named = access.span;
+      if (named_.operands.empty()) continue;
+      access.name = std::string(at(named_.operands[operand]));
+      access.named = named_.operands[operand];
+    }
+    result_->name = named_.target ? at(*named_.target) : "out";
+    result_->named = named_.target.value_or(result_->span);
+  }
+  std::string_view at(Span span) const { return text_.substr(span.begin, span.end - span.begin); }
 
   Expected<void> end_access(std::size_t end) {
     // An operand without letters is pointed at where it ends: the ',' or '->' behind it.
@@ -85,7 +100,6 @@ class EinsumParser {
                       fmt::format("tensors of more than {} modes are not supported", highest_order), {access_.span});
     }
     if (arrow_) {
-      access_.name = "out";
       result_ = std::move(access_);
       return {};
     }
@@ -107,7 +121,7 @@ class EinsumParser {
         place[letter] = index.span;
       }
     }
-    result_ = ParsedAccess{"out", {}, {text_.size(), text_.size()}};
+    result_ = ParsedAccess{"", {}, {end_, end_}, {}};
     for (std::size_t letter = 0; letter < count.size(); ++letter) {
       if (count[letter] == 1) {
         result_->indices.push_back({std::string(1, static_cast<char>(letter)), place[letter]});
@@ -120,6 +134,8 @@ class EinsumParser {
   }
 
   std::string_view text_;
+  const NamedEinsum& named_;
+  std::size_t end_;  // of the einsum in the text
   std::size_t position_ = 0;
   ParsedAccess access_;
   std::vector<ParsedAccess> operands_;
@@ -129,6 +145,8 @@ class EinsumParser {
 
 }  // namespace
 
-Expected<ParsedExpression> parse_einsum(std::string_view text) { return EinsumParser(text).parse(); }
+Expected<ParsedExpression> parse_einsum(std::string_view text) { return parse_einsum(text, {{}, {0, text.size()}, {}}); }
+
+Expected<ParsedExpression> parse_einsum(std::string_view text, const NamedEinsum& named) { return EinsumParser(text, named).parse(); }
 
 }  // namespace weft

@@ -61,7 +61,7 @@ struct Engine::Compilation {
   Expected<Kernel> kernel(bool dropped) const {
     if (dropped) return fail(ErrorKind::cancelled, "the engine has ended");
     if (cancellation.cancelled()) return fail(ErrorKind::cancelled, "interrupted");
-    RequestText request(text);
+    RequestText request(text, among(operands));
     return kernels->compile(*pipeline, machine, request, operands, options, cancellation);
   }
   void end(bool dropped) {
@@ -244,7 +244,7 @@ Expected<Kernel> Engine::compile(std::string_view text, const Tensors& operands,
   if (!state_) return input_error(empty_engine);
   return guarded({"compiling ", text}, [&]() -> Expected<Kernel> {
     const Cancellation& token = cancellation ? *cancellation : this->options().resources.cancellation;
-    RequestText request(text);
+    RequestText request(text, among(operands));
     return state_->kernels->compile(state_->pipeline, state_->machine, request, operands, options, token);
   });
 }
@@ -257,7 +257,7 @@ Expected<Kernel> Engine::compile(std::string_view text, const std::map<std::stri
   }
   return guarded({"compiling ", text}, [&]() -> Expected<Kernel> {
     if (auto right = check_figures(operands); !right) return std::unexpected(right.error());
-    RequestText request(text);
+    RequestText request(text, [&](std::string_view name) { return operands.contains(std::string(name)); });
     return state_->compile(request, named_facts(operands), options, cancellation);
   });
 }
@@ -271,7 +271,8 @@ Expected<Kernel> Engine::load(std::string_view bytes, const Cancellation* cancel
     wanted.schedule = saved->network.schedule;
     wanted.schedule_name = "the saved kernel";
     const Cancellation& token = cancellation ? *cancellation : options().resources.cancellation;
-    RequestText text(saved->request.expression);
+    RequestText text(saved->request.expression,
+                     [&](std::string_view name) { return saved->request.operands.contains(std::string(name)); });
     return state_->kernels->made(state_->pipeline,
                                  prepared(state_->pipeline, state_->machine, text,
                                           given_facts(saved->request), wanted, token, CodeFrom::anywhere, &*saved),

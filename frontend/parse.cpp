@@ -7,6 +7,7 @@
 
 #include "engine/text/names.h"
 #include "frontend/einsum.h"
+#include "frontend/named_einsum.h"
 #include "frontend/token.h"
 
 namespace weft {
@@ -184,7 +185,7 @@ class IndexNotationParser {
 
   // access := name, or name bracket (name (',' name)*)? bracket
   Expected<ParsedAccess> parse_access() {
-    ParsedAccess access{std::string(spelled(token())), {}, token().span};
+    ParsedAccess access{std::string(spelled(token())), {}, token().span, token().span};
     ++next_;
     if (!at(TokenKind::open)) return access;
     const Token open = token();
@@ -241,10 +242,11 @@ class IndexNotationParser {
 
 }  // namespace
 
-Expected<ParsedExpression> parse_expression(std::string_view text) {
+Expected<ParsedExpression> parse_expression(std::string_view text, const IsGiven& is_given) {
   if (text.find_first_not_of(" \t\r\n\v\f") == std::string_view::npos) {
     return input_error("the expression is empty: write A(i,k) = B(i,j) * C(j,k), or einsum as in ij,jk->ik");
   }
+  if (const auto named = named_einsum(text, is_given)) return parse_einsum(text, *named);
   const bool has_equals = text.find('=') != std::string_view::npos;
   const bool has_arrow = text.find("->") != std::string_view::npos;
   if (!has_equals && !has_arrow && text.find_first_of("()[]*") != std::string_view::npos) {

@@ -181,11 +181,15 @@ class Preparation {
     } else if (!others.empty()) {
       message += fmt::format("; given and not used: {}", fmt::join(others, ", "));
     }
+    if (parsed.notation == Notation::einsum && names == unnamed(names.size()))
+      message += "; the names of an einsum's operands stand behind it, as in ij,jk->ik A B";
     std::vector<Span> places;
+    std::size_t next = 0;  // operand of an einsum
     for (const ParsedAssignment& assignment : parsed.assignments) {
       for (const ParsedTerm& term : assignment.terms) {
         for (const ParsedAccess& factor : term.factors) {
-          if (factor.name == name) places.push_back({factor.span.begin, factor.span.begin + name.size()});
+          const bool is_next = parsed.notation == Notation::einsum && next < names.size() && names[next++] == name;
+          if (factor.name == name || is_next) places.push_back(factor.named);
         }
       }
     }

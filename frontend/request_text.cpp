@@ -11,7 +11,7 @@ namespace weft {
 const Expected<ParsedExpression>& RequestText::parsed() const {
   if (!parsed_) {
     const auto start = Clock::now();
-    parsed_ = parse_expression(text_);
+    parsed_ = parse_expression(text_, is_given_);
     parse_ms_ = milliseconds_since(start);
   }
   return *parsed_;
@@ -21,11 +21,21 @@ Expected<std::vector<std::string>> RequestText::operands() const {
   const auto& expression = parsed();
   if (!expression) return std::unexpected(expression.error());
   if (expression->notation == Notation::index) return names_read(*expression);
+  return unnamed(expression->assignments.front().terms.front().factors.size());
+}
+
+std::vector<std::string> unnamed(std::size_t operands) {
   std::vector<std::string> names;
-  for (const ParsedTerm& term : expression->assignments.front().terms) {
-    for (std::size_t factor = 0; factor < term.factors.size(); ++factor) names.push_back(fmt::format("T{}", names.size()));
-  }
+  for (std::size_t operand = 0; operand < operands; ++operand) names.push_back(fmt::format("T{}", operand));
   return names;
+}
+
+IsGiven among(const Tensors& tensors) {
+  return [&tensors](std::string_view name) { return tensors.contains(std::string(name)); };
+}
+
+IsGiven among(const std::vector<std::string>& names) {
+  return [&names](std::string_view name) { return std::ranges::find(names, name) != names.end(); };
 }
 
 std::vector<std::string> names_read(const ParsedExpression& expression) {

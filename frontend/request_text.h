@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "frontend/parse.h"
@@ -14,23 +15,32 @@ namespace weft {
 /// What compiles and evaluates passes this on instead of a text. Of one request, so for one thread.
 class RequestText {
  public:
-  explicit RequestText(std::string_view text) : text_(text) {}
+  /// `is_given`: as of parse_expression, asked when the text is parsed.
+  explicit RequestText(std::string_view text, IsGiven is_given = {}) : text_(text), is_given_(std::move(is_given)) {}
 
   const std::string& text() const { return text_; }
   /// As parse_expression, with its errors.
   const Expected<ParsedExpression>& parsed() const;
-  /// The names of its operands, in the order of their first use; those of einsum are T0, T1, …. Errors as of parsed().
+  /// The names of its operands, in the order of their first use; those of einsum without names are T0, T1, …. Errors as of parsed().
   Expected<std::vector<std::string>> operands() const;
   /// Milliseconds that parsing took; 0 before.
   double parse_ms() const { return parse_ms_; }
 
  private:
   std::string text_;
+  IsGiven is_given_;
   mutable std::optional<Expected<ParsedExpression>> parsed_;
   mutable double parse_ms_ = 0;
 };
 
-/// Names that index notation reads before, or without, assigning them, in the order of the text.
+/// T0, T1, …
+std::vector<std::string> unnamed(std::size_t operands);
+
+/// Asks for names among these, which outlive it.
+IsGiven among(const Tensors& tensors);
+IsGiven among(const std::vector<std::string>& names);
+
+/// Names that index notation, or einsum with names, reads before, or without, assigning them, in the order of the text.
 std::vector<std::string> names_read(const ParsedExpression& expression);
 
 /// As Session::evaluate, of a text that is parsed already.

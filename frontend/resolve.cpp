@@ -37,8 +37,6 @@ std::vector<const ParsedAccess*> factors_of(const ParsedAssignment& assignment) 
   return factors;
 }
 
-Span name_span(const ParsedAccess& access) { return {access.span.begin, access.span.begin + access.name.size()}; }
-
 Expected<void> check_given_names(const std::vector<std::string>& names) {
   std::set<std::string_view> seen;
   for (const std::string& name : names) {
@@ -91,13 +89,13 @@ Expected<void> check_results(const ParsedExpression& expression, const std::set<
     const ParsedAccess& result = assignment.result;
     if (operands.contains(result.name)) {
       return about(error_at(ErrorKind::input, expression.text,
-                            fmt::format("the result {} is named like an operand", result.name), {name_span(result)}),
+                            fmt::format("the result {} is named like an operand", result.name), {result.named}),
                    ErrorCode::syntax, result.name);
     }
-    const auto [first, is_new] = assigned.emplace(result.name, name_span(result));
+    const auto [first, is_new] = assigned.emplace(result.name, result.named);
     if (!is_new) {
       return about(error_at(ErrorKind::input, expression.text, fmt::format("{} is assigned twice", result.name),
-                            {first->second, name_span(result)}),
+                            {first->second, result.named}),
                    ErrorCode::syntax, result.name);
     }
   }
@@ -116,11 +114,11 @@ Expected<void> check_factors(const ParsedExpression& expression, const std::set<
       if (operands.contains(factor->name) || assigned.contains(factor->name)) continue;
       if (results.contains(factor->name)) {
         return about(error_at(ErrorKind::input, expression.text,
-                              fmt::format("{} is used before it is assigned", factor->name), {name_span(*factor)}),
+                              fmt::format("{} is used before it is assigned", factor->name), {factor->named}),
                      ErrorCode::syntax, factor->name);
       }
       if (std::find(missing.begin(), missing.end(), factor->name) == missing.end()) missing.push_back(factor->name);
-      missing_at.push_back(name_span(*factor));
+      missing_at.push_back(factor->named);
     }
     assigned.insert(assignment.result.name);
   }

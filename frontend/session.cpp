@@ -158,7 +158,7 @@ Expected<Evaluation> Session::evaluate(std::string_view expression, const std::v
                                        const EvaluateOptions& options, const Cancellation* token) const {
   if (auto failure = this->failure()) return std::unexpected(std::move(*failure));
   return guarded({"evaluating ", expression}, [&] {
-    RequestText text(expression);
+    RequestText text(expression, among(names));
     return evaluated(text, names, options, token);
   });
 }

@@ -156,8 +156,10 @@ void Session::State::improve(const std::string& text, const std::vector<std::str
 Expected<Tensors> Session::State::evaluate(std::string_view text, Answer answer, const std::shared_ptr<const KnownText>& known,
                                            const Cancellation* cancellation) {
   const Table now = table();
-  const RequestText request(text);
-  auto names = known ? Expected<std::vector<std::string>>(known->operands) : request.operands();
+  const RequestText request(text, among(*now.tensors));
+  // Index notation reads the same names whatever tensors there are.
+  const bool is_known = known && text.find_first_of("([") != std::string_view::npos;
+  const auto names = is_known ? Expected<std::vector<std::string>>(known->operands) : request.operands();
   if (!names) return std::unexpected(names.error());
   const Tensors operands = chosen(*now.tensors, *names);
   if (answer == Answer::soonest) {
@@ -169,7 +171,7 @@ Expected<Tensors> Session::State::evaluate(std::string_view text, Answer answer,
     Expected<Kernel> kernel = engine.state_->compile(request, *inputs, {}, cancellation,
                                                      known ? CodeFrom::caches : CodeFrom::caches_or_generic);
     const bool best = kernel && kernel->report().specialization != name(Specialization::generic);
-    if (!kernel && known && kernel.error().kind == ErrorKind::unsupported) kernel = known->kernel;
+    if (!kernel && known && kernel.error().kind == ErrorKind::unsupported && known->operands == *names) kernel = known->kernel;
     if (!kernel) return std::unexpected(kernel.error());
     auto other = std::make_shared<KnownText>(std::move(*kernel), *names);
     other->bindings = bound(operands);
@@ -187,7 +189,7 @@ Expected<Tensors> Session::State::evaluate(std::string_view text, Answer answer,
     return made_by.kernels->compile(made_by.pipeline, made_by.machine, request, operands, {}, token);
   });
   if (!kernel) return std::unexpected(kernel.error());
-  const auto made = std::make_shared<KnownText>(std::move(*kernel), std::move(*names));
+  const auto made = std::make_shared<KnownText>(std::move(*kernel), *names);
   made->bindings = bound(operands);
   keep(text, made, now);
   return made->kernel.run(*made->bindings, cancellation);

@@ -403,15 +403,17 @@ uint64_t weft_session_count(const weft_session* session);
 /* In order; valid until any thread asks this session for a name again. */
 const char* weft_session_name(weft_session* session, uint64_t number);
 /* Evaluates "A(i,r) = T(i,j,k) * B(j,r) * C(k,r)", several assignments separated by ;, or an einsum. `operands` names
- * tensors of the session, with einsum in the order of the factors; every one must be used. NULL, for index notation
- * only: those that the expression reads and does not assign. `request` NULL: the defaults. Errors: WEFT_INPUT with a
- * picture of the text, WEFT_UNSUPPORTED, WEFT_INTERNAL with a text that reproduces it. */
+ * tensors of the session, with einsum in the order of the factors; every one must be used. NULL: those that the
+ * expression reads and does not assign, those of an einsum with their names behind it, "X = ij,jk->ik A B". `request`
+ * NULL: the defaults. Errors: WEFT_INPUT with a picture of the text, WEFT_UNSUPPORTED, WEFT_INTERNAL with a text that
+ * reproduces it. */
 int32_t weft_session_evaluate(weft_session* session, const char* expression, uint64_t operand_count,
                               const char* const* operands, const weft_request* request, weft_evaluation** made,
                               weft_error** error);
 /* The same for a text that is evaluated again and again: where it was evaluated before over the same tensors, all is
  * looked up. `soonest` 1: a less specialised kernel answers, the one that is there or a generic one, until the best one
- * is compiled in the background. The evaluation has results, but no report; einsum takes the tensors T0, T1, ….
+ * is compiled in the background. The evaluation has results, but no report; einsum without
+ * names takes the tensors T0, T1, ….
  * `cancellation` NULL: that of the engine. */
 int32_t weft_session_answer(const weft_session* session, const char* expression, int32_t soonest,
                             const weft_cancellation* cancellation, weft_evaluation** made, weft_error** error);
@@ -454,7 +456,7 @@ int32_t weft_bindings_copy(const weft_bindings* bindings, weft_bindings** made, 
 void weft_bindings_free(weft_bindings* bindings);
 
 /* Compiles for operands with the formats and extents of those bound; nothing of them is kept. `expression` as for
- * weft_session_evaluate, with the names of index notation (an einsum's operands are T0, T1, …); `request` NULL: the
+ * weft_session_evaluate, with the names that it has (an einsum's operands are T0, T1, … without); `request` NULL: the
  * defaults. Equal kernels are compiled once. Errors: as of weft_session_evaluate. */
 int32_t weft_engine_compile(const weft_engine* engine, const char* expression, const weft_bindings* bindings,
                             const weft_request* request, weft_kernel** made, weft_error** error);

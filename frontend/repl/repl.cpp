@@ -8,7 +8,6 @@
 #include "engine/text/names.h"
 #include "frontend/array_text.h"
 #include "frontend/inferred_extents.h"
-#include "frontend/named_einsum.h"
 #include "frontend/nearest.h"
 #include "frontend/number_text.h"
 #include "frontend/operand.h"
@@ -278,14 +277,24 @@ Expected<void> Repl::show(const ShowStatement& statement, bool silent) {
   return print(fmt::format("{}: {}\n", statement.target, tensors().at(statement.target).summary()));
 }
 
+/// An einsum's result has the name that it is given, unless an operand has that: it is kept under it later.
+RequestText Repl::request_of(const ExpressionStatement& statement) {
+  const std::vector<std::string>& operands = statement.operands;
+  if (operands.empty()) return RequestText(statement.text);
+  const bool is_named = !statement.target.empty() && std::ranges::find(operands, statement.target) == operands.end();
+  const std::string named = fmt::format("{} {}", statement.text, fmt::join(operands, " "));
+  return RequestText(is_named ? fmt::format("{} = {}", statement.target, named) : named,
+                     [operands](std::string_view name) { return among(operands)(name); });
+}
+
 Expected<Evaluation> Repl::evaluate(std::string_view text, EvaluateOptions options) {
   if (text.empty()) {
     if (!last_) return input_error("no expression was evaluated yet: give one");
-    return evaluate(*last_, RequestText(last_->text), std::move(options));
+    return evaluate(*last_, request_of(*last_), std::move(options));
   }
   auto statement = parse_expression_statement(text);
   if (!statement) return std::unexpected(statement.error());
-  return evaluate(*statement, RequestText(statement->text), std::move(options));
+  return evaluate(*statement, request_of(*statement), std::move(options));
 }
 
 Expected<Evaluation> Repl::evaluate(const ExpressionStatement& statement, const RequestText& text, EvaluateOptions options) {
@@ -296,56 +305,41 @@ Expected<Evaluation> Repl::evaluate(const ExpressionStatement& statement, const 
   if (parsed->notation == Notation::einsum && statement.operands.empty()) {
     return input_error(fmt::format("einsum is followed by the names of its operands, as in {} A B", statement.text));
   }
-  std::string einsum_result = "out";
-  std::optional<RequestText> rewritten;  // where an einsum reads a tensor twice, or its result has a name
-  if (parsed->notation == Notation::einsum) {
-    for (const std::string& name : statement.operands) {
-      if (auto found = tensor(name); !found) return std::unexpected(found.error());
-      if (std::ranges::find(operands, name) == operands.end()) operands.push_back(name);
+  const bool is_einsum = !statement.operands.empty();
+  for (const ParsedAssignment& assignment : parsed->assignments) {
+    for (const ParsedTerm& term : assignment.terms) {
+      for (const ParsedAccess& factor : term.factors) {
+        if (assigned.contains(factor.name) || std::ranges::find(operands, factor.name) != operands.end()) continue;
+        if (auto found = tensor(factor.name); !found) {
+          return error_at(ErrorKind::input, parsed->text, found.error().message, {is_einsum ? factor.named : factor.span});
+        }
+        operands.push_back(factor.name);
+      }
     }
-    const auto is_operand = [&](const std::string& name) { return std::ranges::find(operands, name) != operands.end(); };
-    const bool is_named = !statement.target.empty() && !is_operand(statement.target);
-    if (is_named) einsum_result = statement.target;
-    if (is_operand(einsum_result)) {
+    const std::string& result = assignment.result.name;
+    if (std::ranges::find(operands, result) != operands.end() && is_einsum) {
       return input_error(fmt::format("the result of einsum is named out: give it another name than the operand's, as in q = {} {}",
                                      statement.text, fmt::join(statement.operands, " ")));
     }
-    if (is_named || operands.size() < statement.operands.size()) {
-      rewritten.emplace(index_notation(*parsed, statement.operands, einsum_result));
+    if (std::ranges::find(operands, result) != operands.end()) {
+      return error_at(ErrorKind::input, parsed->text,
+                      fmt::format("{0} is read and assigned by one expression: assign to another name, then {0} = NAME", result),
+                      {assignment.result.span});
     }
-    assigned.insert(einsum_result);
-  } else {
-    for (const ParsedAssignment& assignment : parsed->assignments) {
-      for (const ParsedTerm& term : assignment.terms) {
-        for (const ParsedAccess& factor : term.factors) {
-          if (assigned.contains(factor.name) || std::ranges::find(operands, factor.name) != operands.end()) continue;
-          if (auto found = tensor(factor.name); !found) {
-            return error_at(ErrorKind::input, parsed->text, found.error().message, {factor.span});
-          }
-          operands.push_back(factor.name);
-        }
-      }
-      if (std::ranges::find(operands, assignment.result.name) != operands.end()) {
-        return error_at(ErrorKind::input, parsed->text,
-                        fmt::format("{0} is read and assigned by one expression: assign to another name, then {0} = NAME",
-                                    assignment.result.name),
-                        {assignment.result.span});
-      }
-      assigned.insert(assignment.result.name);
-    }
+    assigned.insert(result);
   }
-  const bool is_einsum = parsed->notation == Notation::einsum;
-  if (auto grown = grow(*parsed, is_einsum ? statement.operands : operands); !grown) return std::unexpected(grown.error());
+  const std::string& last_result = parsed->assignments.back().result.name;
+  if (auto grown = grow(*parsed, operands); !grown) return std::unexpected(grown.error());
   for (const auto& [name, format] : formats_.formats) {
     if (name == statement.target) {
-      options.formats[einsum_result] = format;
+      options.formats[last_result] = format;
     } else if (assigned.contains(name) || std::ranges::find(operands, name) != operands.end()) {
       options.formats[name] = format;
     }
   }
   for (const auto& [name, pattern] : formats_.patterns) {
     if (name == statement.target) {
-      options.patterns[einsum_result] = pattern;
+      options.patterns[last_result] = pattern;
     } else if (assigned.contains(name)) {
       options.patterns[name] = pattern;
     }
@@ -358,18 +352,17 @@ Expected<Evaluation> Repl::evaluate(const ExpressionStatement& statement, const 
   const auto grade = specialization(options_);
   if (!grade) return std::unexpected(grade.error());
   options.specialize = *grade;
-  auto evaluation = weft::evaluate(session_, rewritten ? *rewritten : text, operands, options);
+  auto evaluation = weft::evaluate(session_, text, operands, options);
   if (evaluation) last_ = statement;
   return evaluation;
 }
 
 Expected<void> Repl::evaluate_and_keep(const ExpressionStatement& statement, bool silent) {
-  const RequestText text(statement.text);
+  const RequestText text = request_of(statement);
   auto evaluation = evaluate(statement, text, {});
   if (!evaluation) return std::unexpected(evaluation.error());
-  const bool is_einsum = text.parsed()->notation == Notation::einsum;
   for (const ParsedAssignment& assignment : text.parsed()->assignments) {
-    if (is_einsum || evaluation->results.contains(assignment.result.name)) continue;
+    if (!statement.operands.empty() || evaluation->results.contains(assignment.result.name)) continue;
     // What the name meant before is no longer what the text says.
     drop(assignment.result.name);
     fused_[assignment.result.name] = statement.text;

@@ -81,6 +81,7 @@ class Repl {
   Expected<void> grow(const ParsedExpression& expression, const std::vector<std::string>& operands);
   /// `text`: that of the statement.
   Expected<Evaluation> evaluate(const ExpressionStatement& statement, const RequestText& text, EvaluateOptions options);
+  static RequestText request_of(const ExpressionStatement& statement);
 
   CommandOptions options_;
   ReplPlace place_;

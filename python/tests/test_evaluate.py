@@ -20,6 +20,31 @@ def test_product_of_a_csr_and_a_vector(matrix):
     assert np.array_equal(y, matrix @ x)
 
 
+@pytest.mark.parametrize("text, result", [("ij,j->i M x", "out"), ("y = ij,j->i M x", "y"), ("y = ij,j->i", "y"), ("ij,j->i", "out"),
+                                          ("y = ij,j M x", "y"), ("ij,j->i\tM\nx ", "out")])
+def test_einsum_with_names(matrix, text, result):
+    named = "M" in text
+    x = np.arange(20.0)
+    operands = {"M": matrix, "x": x} if named else {"T0": matrix, "T1": x}
+    assert np.array_equal(weft.evaluate(text, operands), matrix @ x)
+    kernel = weft.compile(text, operands)
+    assert kernel.operands == tuple(operands) and kernel.results == {result: "d"}
+    assert np.array_equal(kernel(operands), matrix @ x)
+    x[0] = 7  # values of arrays may change between calls
+    assert np.array_equal(kernel(operands), matrix @ x)
+    assert np.array_equal(weft.evaluate(text, operands, results=[result])[0], matrix @ x)
+    plan = weft.plan(text, operands)
+    assert plan.tree == ("(M * x)" if named else "(T0 * T1)") and list(plan.report["results"]) == [result]
+
+
+def test_einsum_names_are_missed_with_their_place(matrix):
+    with pytest.raises(weft.InputError, match=r"no tensor is named N; given and not used: M\n  y = ij,j->i N x\n +\^") as raised:
+        weft.evaluate("y = ij,j->i N x", M=matrix, x=np.ones(20))
+    assert raised.value.operand == "N"
+    with pytest.raises(weft.InputError, match="stand behind it, as in ij,jk->ik A B"):
+        weft.evaluate("ij,j->i", M=matrix, x=np.ones(20))
+
+
 @pytest.mark.parametrize("kind", ["csr_matrix", "csc_matrix", "coo_matrix", "lil_matrix", "dok_matrix", "bsr_matrix", "dia_matrix",
                                   "csr_array", "csc_array", "coo_array"])
 def test_every_class_of_scipy(matrix, kind):

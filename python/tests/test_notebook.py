@@ -195,6 +195,11 @@ def test_line_and_numbers(shell, matrix):
     assert (result.result == 3 * (matrix @ np.arange(20.0))).all()
 
 
+def test_einsum_with_names(shell, matrix):
+    result, _ = run(shell, "%weft y = ij,j->i Matrix vector")
+    assert (result.result == matrix @ np.arange(20.0)).all()
+
+
 def test_numbers_named_like_an_index(shell):
     shell.push({"i": 4.0, "j": 5.0})
     result, _ = run(shell, "%weft y(i) = i * vector(i)")
@@ -296,6 +301,8 @@ def test_operands_of_a_text():
     assert notebook.names_of_operands("y(i) = 2 * x(i);\n x(i) = 3 * y(i)\n  * z(i)") == ["x", "z"]
     assert notebook.names_of_operands("x(i) = 2 * x(i)") == ["x"]  # which evaluate refuses, and says why
     assert notebook.names_of_operands("no text") == []
+    assert notebook.names_of_operands("X = ij,jk->ik A A") == ["A"]
+    assert notebook.names_of_operands("X = ij, jk -> i k A B  # of ij") == ["A", "B"]
     assert notebook.names_of_operands("y(i) = i * x(i)") == ["i", "x"]
     assert notebook.names_of_operands("y(i) = (a) * j * x(i)") == ["a", "j", "x"]
 

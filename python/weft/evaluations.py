@@ -17,7 +17,7 @@ _MOST_KERNELS = 1024  # that an engine knows by text and operands
 
 
 def evaluate(text, operands=None, /, *, out=None, format=None, results=None, tree=None, schedule=None, calls=1, **named):
-    """Evaluates index notation over arrays, sparse matrices and tensors.
+    """Evaluates index notation, or einsum with names (``"X = ij,jk->ik A B"``), over arrays, sparse matrices and tensors.
 
     Operands are given by keyword, or in one mapping, by the names of the text; nothing is taken from the caller's
     variables. An operand is a numpy array, a number, a sparse matrix or array of scipy, a `weft.Tensor`, a
@@ -237,6 +237,15 @@ def assigned(text):
     return re.findall(r"(?:^|[;\n])\s*([A-Za-z_]\w*)\s*(?:\([^()]*\)|\[[^\[\]]*\])?\s*=", text)
 
 
+def is_einsum(text):
+    """Whether a text is einsum, with names or without: those of its operands stand behind it, or are T0, T1, …
+
+    >>> is_einsum("X = ij,jk->ik A B"), is_einsum("y(i) = M(i,j) * x(j)"), is_einsum("s = a")
+    (True, False, False)
+    """
+    return not re.search(r"[()\[\]*;]", text) and ("->" in text or "," in text)
+
+
 def _names(results):
     if results is None or isinstance(results, str):
         return results and [results]
@@ -271,7 +280,7 @@ def _request(text, named, format, results, tree, schedule, calls):
         if twice:
             raise InputError(f"results={results!r}: {twice[0]} stands there twice", option="results")
     # Values of what is borrowed may change between any two calls. Names that the text does not have are told of later.
-    words = set(re.findall(r"\w+", text)) if "=" in text else named
+    words = set(re.findall(r"\w+", text)) if "=" in text and not is_einsum(text) else named
     changing = [name for name, operand in named.items()
                 if name in words and (not isinstance(operand, _weft.Tensor) or operand._borrowed)]
     return {"formats": formats.typed(formats.by_name(format, names, named), named), "results": results, "tree": tree, "schedule": schedule,

@@ -153,8 +153,13 @@ def names_of_operands(text):
     ['a', 'M', 'N']
     >>> names_of_operands("y(i) = i * (b + x(i))")
     ['i', 'b', 'x']
+    >>> names_of_operands("X = ij,jk->ik A B")
+    ['A', 'B']
     """
     text = re.sub(r"#[^\n]*", "", text)
+    if evaluations.is_einsum(text):
+        before = text.partition("->")[0]
+        return list(dict.fromkeys(text.split()[-1 - before.count(","):]))
     starts = [*_ASSIGNED.finditer(text)]
     ends = [each.start() for each in starts[1:]] + [len(text)]
     results, names = set(), {}

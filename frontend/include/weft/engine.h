@@ -207,10 +207,11 @@ class Engine {
   void give_back() const;
 
   /// Compiles an expression, or several assignments, for operands like these; of their values it matters only whether
-  /// they are finite, and only where the plan rests on it. With einsum unnamed operands are T0, T1, …. Nothing of the
-  /// tensors is kept. Tensors that the text does not use are named in Report::unused, and in the error where another is
-  /// missing. Errors: input with a picture of the text, unsupported, resource, internal with a reproducing text,
-  /// cancelled (by `cancellation`, or the engine's).
+  /// they are finite, and only where the plan rests on it. The names of an einsum's operands stand behind it, as in
+  /// "X = ij,jk->ik A B" or "ij,jk->ik A B"; without them they are T0, T1, …. Nothing of the tensors is kept. Tensors
+  /// that the text does not use are named in Report::unused, and in the error where another is missing. Errors: input
+  /// with a picture of the text, unsupported, resource, internal with a reproducing text, cancelled (by `cancellation`,
+  /// or the engine's).
   Expected<Kernel> compile(std::string_view text, const Tensors& operands, const CompileOptions& options = {},
                            const Cancellation* cancellation = nullptr) const;
   /// The same for operands of which only figures are known. Joins of sparse operands are then not sampled.

@@ -51,7 +51,7 @@ class Session {
   std::optional<Error> failure() const;
   std::shared_ptr<const Tensors> tensors() const;  ///< as they are now
 
-  /// Evaluates an assignment, or several, over the tensors that it names; einsum takes T0, T1, …. A text that was
+  /// Evaluates an assignment, or several, over the tensors that it names; einsum as of Engine::compile. A text that was
   /// evaluated before over the same tensors is looked up, kernel, converted operands and memory: no lock excludes
   /// others; up to 1024 texts are kept. The results share the memory of the run as those of Kernel::run. With
   /// Answer::soonest the best kernel is taken if the caches have it, else one of the same text for other tensors, and

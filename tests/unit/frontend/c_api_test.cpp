@@ -95,6 +95,45 @@ TEST_CASE("the C API tells by codes what its messages say") {
   weft_engine_free(engine);
 }
 
+TEST_CASE("the C API takes einsum with names") {
+  weft_engine* engine = nullptr;
+  weft_session* session = nullptr;
+  weft_tensor* tensor = nullptr;
+  weft_bindings* bindings = nullptr;
+  REQUIRE(weft_engine_create(nullptr, &engine, nullptr) == WEFT_OK);
+  REQUIRE(weft_session_create(engine, &session, nullptr) == WEFT_OK);
+  const std::uint64_t extents[] = {2, 2};
+  const std::int32_t rows[] = {0, 1}, columns[] = {1, 0};
+  const double values[] = {2, 3};
+  const void* coordinates[] = {rows, columns};
+  REQUIRE(weft_tensor_coo(engine, WEFT_F64, 2, extents, 2, 32, coordinates, values, 0, &tensor, nullptr) == WEFT_OK);
+  REQUIRE(weft_bindings_create(&bindings, nullptr) == WEFT_OK);
+  REQUIRE(weft_bindings_set(bindings, "A", tensor, 0, nullptr) == WEFT_OK);
+  REQUIRE(weft_session_set(session, "A", tensor, nullptr) == WEFT_OK);
+  weft_kernel* kernel = nullptr;
+  CHECK(weft_engine_compile(engine, "X = ij,jk->ik A A", bindings, nullptr, &kernel, nullptr) == WEFT_OK);
+  weft_kernel_free(kernel);
+  for (const bool planned_anew : {true, false}) {
+    weft_evaluation* evaluation = nullptr;
+    const int32_t ended = planned_anew
+                              ? weft_session_evaluate(session, "X = ij,jk->ik A A", 0, nullptr, nullptr, &evaluation, nullptr)
+                              : weft_session_answer(session, "X = ij,jk->ik A A", 0, nullptr, &evaluation, nullptr);
+    REQUIRE(ended == WEFT_OK);
+    CHECK(std::string(weft_evaluation_name(evaluation, 0)) == "X");
+    weft_evaluation_free(evaluation);
+  }
+  weft_evaluation* none = nullptr;
+  const Told what = told([&](weft_error** error) {
+    return weft_session_evaluate(session, "ij,jk->ik", 0, nullptr, nullptr, &none, error);
+  });
+  CHECK(what.kind == WEFT_INPUT);
+  CHECK(what.message.find("or their names behind it, as in ij,jk->ik A B") != std::string::npos);
+  weft_bindings_free(bindings);
+  weft_tensor_free(tensor);
+  weft_session_free(session);
+  weft_engine_free(engine);
+}
+
 TEST_CASE("the C API refuses arrays, names and numbers that cannot be meant") {
   weft_engine* engine = nullptr;
   REQUIRE(weft_engine_create(nullptr, &engine, nullptr) == WEFT_OK);

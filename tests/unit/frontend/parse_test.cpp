@@ -50,13 +50,13 @@ TEST_CASE("an assignment with its spans") {
   CHECK(expression->notation == Notation::index);
   CHECK(expression->text == text);
   const ParsedAssignment& assignment = expression->assignments[0];
-  CHECK(assignment.result == ParsedAccess{"A", {{"i", {2, 3}}, {"r", {4, 5}}}, {0, 6}});
+  CHECK(assignment.result == ParsedAccess{"A", {{"i", {2, 3}}, {"r", {4, 5}}}, {0, 6}, {0, 1}});
   const ParsedTerm& term = assignment.terms[0];
   CHECK(term.coefficient == -2);
   REQUIRE(term.factors.size() == 3);
-  CHECK(term.factors[0] == ParsedAccess{"T", {{"i", {11, 12}}, {"j", {14, 15}}, {"kk", {16, 18}}}, {9, 19}});
+  CHECK(term.factors[0] == ParsedAccess{"T", {{"i", {11, 12}}, {"j", {14, 15}}, {"kk", {16, 18}}}, {9, 19}, {9, 10}});
   CHECK(names(term.factors[1]) == std::vector<std::string>{"j", "r"});
-  CHECK(term.factors[2] == ParsedAccess{"s", {}, {34, 35}});
+  CHECK(term.factors[2] == ParsedAccess{"s", {}, {34, 35}, {34, 35}});
   CHECK(term.span == Span{9, 35});
   CHECK(assignment.span == Span{0, 35});
 }

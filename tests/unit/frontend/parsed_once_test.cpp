@@ -15,13 +15,13 @@ std::atomic<int> parsed{0};
 }  // namespace
 
 // The names are those that the linker gives what it wraps.
-weft::Expected<weft::ParsedExpression> parse_really(std::string_view text)
-    __asm__("__real__ZN4weft16parse_expressionESt17basic_string_viewIcSt11char_traitsIcEE");
-weft::Expected<weft::ParsedExpression> parse_counted(std::string_view text)
-    __asm__("__wrap__ZN4weft16parse_expressionESt17basic_string_viewIcSt11char_traitsIcEE");
-weft::Expected<weft::ParsedExpression> parse_counted(std::string_view text) {
+weft::Expected<weft::ParsedExpression> parse_really(std::string_view text, const weft::IsGiven& is_given)
+    __asm__("__real__ZN4weft16parse_expressionESt17basic_string_viewIcSt11char_traitsIcEERKSt8functionIFbS3_EE");
+weft::Expected<weft::ParsedExpression> parse_counted(std::string_view text, const weft::IsGiven& is_given)
+    __asm__("__wrap__ZN4weft16parse_expressionESt17basic_string_viewIcSt11char_traitsIcEERKSt8functionIFbS3_EE");
+weft::Expected<weft::ParsedExpression> parse_counted(std::string_view text, const weft::IsGiven& is_given) {
   ++parsed;
-  return parse_really(text);
+  return parse_really(text, is_given);
 }
 
 namespace weft::parsed_once_test {
