@@ -69,6 +69,8 @@ struct HostMemory {
   /// Operands as the host gave them, where those that are bound are layouts made of these; null: they are as they were given.
   const std::map<std::string, Tensor>* given = nullptr;
   std::set<std::string> from_values = {};  ///< likewise: those whose values decide which coordinates the layout has
+  /// The network as the host gave it, where the one that is bound is over levels; null: that one.
+  const Network* network = nullptr;
 };
 
 /// What layouts of operands took, of one binding since it was made.

@@ -195,8 +195,10 @@ struct alignas(spread_bytes) BoundNetwork::State {
   /// Whether a result at the positions of an operand, both of exposed levels perhaps, is handed over with the operand's pattern.
   bool is_handed_over_like(const ScheduledTensor& result, const std::string& operand) const;
   /// Whether the memory suits the result of that name, and the patterns of the operands that are bound.
-  Expected<void> check_output(const std::string& name, const Tensor& memory) const;
-  Expected<void> check_pattern(const ScheduledTensor& result, const Tensor& memory) const;
+  Expected<void> check_output(const std::string& name, const Tensor& memory, const Network& given) const;
+  Expected<void> check_pattern(const ScheduledTensor& result, const Tensor& memory, const Network& given) const;
+  /// The same of results that are computed over the levels of layouts, once these are bound.
+  Expected<void> check_exposed_outputs() const;
   /// Whether the result has all levels of the operand that it is like.
   bool has_whole_pattern(const ScheduledTensor& result) const;
   /// Such a result at the positions of an operand that the kernel reads as it was given, or through a copy that keeps them.
@@ -281,6 +283,19 @@ Expected<Tensor> fresh(const ScheduledTensor& scheduled, const Network& network,
                        const Resources& resources);
 
 bool used_by_nests(const std::vector<CompiledNest>& nests, std::uint32_t tensor);
+
+/// All stored values in their order, as dense memory.
+Tensor as_row(const Tensor& tensor);
+
+/// Whether two tensors of a format have their entries at the same coordinates.
+bool same_coordinates(const Tensor& one, const Tensor& other);
+
+/// A result with the pattern of the memory for it. Which entries it has where places of blocks are left out, values say: those that are 0
+/// need no place in the memory, and what is in the memory alone is 0. Input error of code pattern_changed for others.
+Expected<Tensor> over_pattern(const Tensor& result, const Tensor& memory, const Resources& resources, const std::string& name);
+
+std::unexpected<Error> no_result(const std::string& name);
+std::unexpected<Error> stored_otherwise(const std::string& name, const Format& memory, const Format& result);
 
 /// All that is stored, times a factor; as scale_dense().
 void scale_values(const Tensor& tensor, double factor, const Threads* threads);

@@ -22,6 +22,9 @@ struct ComputedPattern {
   /// As it was appended: the chunks, and by chunk and level how many entries each made. Empty where it was not.
   std::vector<Chunk> chunks = {};
   std::vector<std::vector<std::uint64_t>> entries = {};
+  /// It was put together from the levels of layouts: which places of blocks are entries, values said. Kernels over other layouts may store
+  /// zeros that it has no place for, or leave out some that it has.
+  bool over_levels = false;
 };
 
 }  // namespace weft

@@ -84,6 +84,12 @@ Tensor in_place(const Tensor& memory, const Format& format) {
   return with_strides(std::move(result), strides_by_mode(memory));
 }
 
+/// Whether the pattern of memory was put together from levels of layouts, so that what a kernel computes is to be compared with it.
+bool is_put_together_pattern(const Tensor& memory) {
+  const PatternFacts* const facts = TensorParts::pattern_facts(memory);
+  return facts != nullptr && facts->computed && facts->computed->over_levels;
+}
+
 const Format& handed_over_in(const ScheduledTensor& result) { return result.delivered ? *result.delivered : result.format; }
 
 bool writes(const CompiledNest& nest, std::uint32_t tensor) {
@@ -95,7 +101,8 @@ bool writes(const CompiledNest& nest, std::uint32_t tensor) {
 
 std::uint64_t stored_elements(const Tensor& tensor) { return tensor.values().size_bytes() / scalar_bytes(tensor.format().scalar); }
 
-/// All stored values in their order, as dense memory.
+}  // namespace
+
 Tensor as_row(const Tensor& tensor) {
   TensorArrays row;
   row.format = dense_format(1, tensor.format().scalar);
@@ -105,7 +112,15 @@ Tensor as_row(const Tensor& tensor) {
   return made(std::move(row));
 }
 
-}  // namespace
+std::unexpected<Error> no_result(const std::string& name) {
+  return fail(ErrorKind::input, ErrorCode::unknown_name, name,
+              fmt::format("memory is given for {}, which is no result of the kernel", name));
+}
+
+std::unexpected<Error> stored_otherwise(const std::string& name, const Format& memory, const Format& result) {
+  return fail(ErrorKind::input, ErrorCode::other, name,
+              fmt::format("the memory for {} is stored as {}, the result as {}", name, memory.text(), result.text()));
+}
 
 BoundArrays arrays_of(const Tensor& tensor) {
   const PatternFacts* const pattern = TensorParts::pattern_facts(tensor);
@@ -141,13 +156,12 @@ void scale_values(const Tensor& tensor, double factor, const Threads* threads) {
   scale_dense(tensor.format().all_dense() ? tensor : as_row(tensor), factor, threads);
 }
 
-Expected<void> BoundNetwork::State::check_output(const std::string& name, const Tensor& memory) const {
+Expected<void> BoundNetwork::State::check_output(const std::string& name, const Tensor& memory, const Network& given) const {
   const std::vector<ScheduledTensor>& scheduled = kernel->plan.schedule.tensors;
   const auto result = std::ranges::find_if(
       scheduled, [&](const ScheduledTensor& each) { return each.role == TensorRole::result && each.name == name; });
   if (result == scheduled.end())
-    return fail(ErrorKind::input, ErrorCode::unknown_name, name,
-                fmt::format("memory is given for {}, which is no result of the kernel", name));
+    return no_result(name);
   const std::vector<std::uint64_t> extents = extents_of(*result, kernel->network);
   if (memory.extents() != extents)
     return fail(ErrorKind::input, ErrorCode::extents_disagree, name,
@@ -155,13 +169,11 @@ Expected<void> BoundNetwork::State::check_output(const std::string& name, const 
                             fmt::join(extents, "x")));
   if (memory.format().all_dense()) return {};
   if (!result->like && memory.format().text() != handed_over_in(*result).text())
-    return fail(ErrorKind::input, ErrorCode::other, name,
-                fmt::format("the memory for {} is stored as {}, the result as {}", name, memory.format().text(),
-                            handed_over_in(*result).text()));
-  return check_pattern(*result, memory);
+    return stored_otherwise(name, memory.format(), handed_over_in(*result));
+  return check_pattern(*result, memory, given);
 }
 
-Expected<void> BoundNetwork::State::check_pattern(const ScheduledTensor& result, const Tensor& memory) const {
+Expected<void> BoundNetwork::State::check_pattern(const ScheduledTensor& result, const Tensor& memory, const Network& given) const {
   const PatternFacts* const facts = TensorParts::pattern_facts(memory);
   const auto changed = [&](const std::string& operand) {
     return fail(ErrorKind::input, ErrorCode::pattern_changed, operand,
@@ -172,13 +184,13 @@ Expected<void> BoundNetwork::State::check_pattern(const ScheduledTensor& result,
     const std::string& operand = kernel->network.tensors[kernel->plan.schedule.tensors[*result.like].tensor].name;
     if (!has_pattern(*facts, given_patterns[*result.like])) return changed(operand);
     const bool gaps = std::ranges::any_of(memory.format().levels, [](const Level& level) { return has_gaps(level.kind); });
-    if (gaps && !has_pattern_as_given(result))
+    if (gaps && !over_levels && !has_pattern_as_given(result))
       return unsupported(fmt::format("{} cannot be written at the positions of {}: the kernel reads a converted copy of it; pin its format",
                                      result.name, operand));
     return {};
   }
   const ComputedPattern* const computed = facts->computed.get();
-  if (computed == nullptr || computed->result != result.name || computed->network != print(kernel->given))
+  if (computed == nullptr || computed->result != result.name || computed->network != print(given))
     return fail(ErrorKind::input, ErrorCode::other, result.name,
                 fmt::format("the memory for {} has a pattern that Kernel::symbolic did not give for it", result.name));
   const std::vector<ScheduledTensor>& scheduled = kernel->plan.schedule.tensors;
@@ -255,6 +267,7 @@ bool BoundNetwork::State::computes_in(const HostOutput& output, std::uint32_t nu
   const ScheduledTensor& scheduled = kernel->plan.schedule.tensors[number];
   const Tensor& memory = output.memory;
   const auto& [alpha, beta] = output.scaling;
+  if (is_put_together_pattern(memory)) return false;
   if ((scheduled.delivered && !scheduled.like) || memory.format().scalar != scheduled.format.scalar || alpha == 0) return false;
   const bool dense = memory.format().all_dense();
   if (dense != scheduled.format.all_dense()) return false;
@@ -292,7 +305,7 @@ Expected<void> BoundNetwork::State::take_outputs(const HostMemory& from, Replace
   const Schedule& schedule = kernel->plan.schedule;
   if (from.outputs.empty() && written_to.empty() && !writes_to_host) return {};
   for (const auto& [name, output] : from.outputs) {
-    if (auto right = check_output(name, output.memory); !right) return right;
+    if (auto right = check_output(name, output.memory, from.network ? *from.network : kernel->given); !right) return right;
   }
   writes_to_host = !from.outputs.empty();
   for (std::uint32_t number = 0; number < schedule.tensors.size(); ++number) {
@@ -367,6 +380,7 @@ namespace {
 
 bool same_numbers(const Buffer& one, unsigned bits, const Buffer& other, unsigned other_bits) {
   if (one.data() == other.data()) return true;
+  if (bits == other_bits) return std::ranges::equal(one.as<const std::byte>(), other.as<const std::byte>());
   const Indices left(one, bits);
   const Indices right(other, other_bits);
   if (left.size() != right.size()) return false;
@@ -375,7 +389,8 @@ bool same_numbers(const Buffer& one, unsigned bits, const Buffer& other, unsigne
   return true;
 }
 
-/// Whether two tensors of a format have their entries at the same coordinates.
+}  // namespace
+
 bool same_coordinates(const Tensor& one, const Tensor& other) {
   for (std::size_t level = 0; level < one.order(); ++level) {
     const Level& kind = one.format().levels[level];
@@ -387,8 +402,6 @@ bool same_coordinates(const Tensor& one, const Tensor& other) {
   }
   return true;
 }
-
-}  // namespace
 
 bool BoundNetwork::State::knows_pattern(const Tensor& memory) const {
   if (std::ranges::find(from_values, true) != from_values.end()) return false;
@@ -419,6 +432,7 @@ Expected<void> BoundNetwork::State::write_out(const ScheduledTensor& result, con
   Expected<Tensor> stored = computed;
   // At the positions of an operand, but of the copy that the kernel read.
   if (computed.format().text() != memory.format().text()) stored = convert(computed, memory.format(), resources, result.name);
+  if (stored && is_put_together_pattern(memory)) stored = over_pattern(*stored, memory, resources, result.name);
   if (!stored) return std::unexpected(stored.error());
   const bool as_many = stored_elements(*stored) == stored_elements(memory);
   if (!as_many || !same_coordinates(*stored, memory)) {
@@ -485,8 +499,9 @@ Expected<std::map<std::string, Tensor>> BoundNetwork::level_results() {
 std::shared_ptr<const ComputedPattern> BoundNetwork::computed_pattern(const std::string& result) const {
   const std::vector<ScheduledTensor>& scheduled = state_->kernel->plan.schedule.tensors;
   auto computed = std::make_shared<ComputedPattern>();
-  computed->network = print(state_->kernel->given);
+  computed->network = print(state_->over_levels ? state_->over_levels->exposure->given : state_->kernel->given);
   computed->result = result;
+  computed->over_levels = is_over_levels(result);
   for (std::uint32_t number = 0; number < scheduled.size(); ++number) {
     const ScheduledTensor& each = scheduled[number];
     if (each.role == TensorRole::operand) {
@@ -497,7 +512,7 @@ std::shared_ptr<const ComputedPattern> BoundNetwork::computed_pattern(const std:
     if (each.role != TensorRole::result || each.name != result) continue;
     for (const BoundNest& nest : state_->nests) {
       for (const AppendedTarget& target : nest.appended) {
-        if (target.tensor != number || each.delivered) continue;
+        if (target.tensor != number || each.delivered || computed->over_levels) continue;
         computed->chunks = target.chunks;
         computed->entries = target.entries;
       }

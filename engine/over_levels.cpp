@@ -6,6 +6,8 @@
 #include "engine/assumptions.h"
 #include "engine/compiled_state.h"
 #include "runtime/convert.h"
+#include "runtime/indices.h"
+#include "runtime/scalar_traits.h"
 #include "runtime/elapsed.h"
 #include "runtime/tensor_facts.h"
 
@@ -100,22 +102,78 @@ Expected<std::map<std::string, HostOutput>> taken_outputs(const Exposure& exposu
       return fail(ErrorKind::input, ErrorCode::extents_disagree, declared.name,
                   fmt::format("the memory for {} has extents {}, the result {}", declared.name, fmt::join(memory.extents(), "x"),
                               fmt::join(declared.extents, "x")));
-    if (!memory.format().all_dense())
-      return unsupported(fmt::format("{} is computed over the levels of a layout: memory for it has to be dense", declared.name));
     taken.insert(host.outputs.extract(output));
   }
   return taken;
 }
 
+/// "(3,0)": the first entry of one tensor, in its order, that another with less of the same order has not.
+std::string first_beyond(const Coordinates& all, const Coordinates& some) {
+  const auto coordinate = [](const Coordinates& of, std::size_t mode, std::uint64_t entry) {
+    return Indices(of.crd[mode], static_cast<unsigned>(of.crd[mode].size_bytes() / of.count * 8))[entry];
+  };
+  std::string place;
+  for (std::uint64_t entry = 0; entry < all.count && place.empty(); ++entry) {
+    bool same = entry < some.count;
+    for (std::size_t mode = 0; mode < all.crd.size() && same; ++mode) same = coordinate(all, mode, entry) == coordinate(some, mode, entry);
+    for (std::size_t mode = 0; mode < all.crd.size() && !same; ++mode)
+      place += fmt::format("{}{}", mode == 0 ? "" : ",", coordinate(all, mode, entry));
+  }
+  return '(' + place + ')';
+}
+
+/// One array behind the other.
+Expected<Buffer> joined(const Buffer& one, const Buffer& other, const Memory& memory, const std::string& name) {
+  auto both = Buffer::allocate(one.size_bytes() + other.size_bytes(), memory, name);
+  if (!both) return both;
+  const auto bytes = both->as<std::byte>();
+  std::ranges::copy(one.as<const std::byte>(), bytes.begin());
+  std::ranges::copy(other.as<const std::byte>(), bytes.begin() + static_cast<std::ptrdiff_t>(one.size_bytes()));
+  return both;
+}
+
 /// Into memory of the host, unless that was done before in this run.
 Expected<void> write_once(const Tensor& result, HostOutput& output, bool written, const Resources& resources, const std::string& name) {
   if (written) return {};
-  if (auto done = write_dense(result, output.memory, resources, name, output.scaling); !done) return done;
+  const bool dense = output.memory.format().all_dense();
+  const auto there = dense ? Expected<Tensor>(result) : over_pattern(result, output.memory, resources, name);
+  if (!there) return std::unexpected(there.error());
+  const Tensor from = dense ? *there : as_row(*there), to = dense ? output.memory : as_row(output.memory);
+  if (auto done = write_dense(from, to, resources, name, output.scaling); !done) return done;
   output.memory.values_changed();
   return {};
 }
 
 }  // namespace
+
+Expected<Tensor> over_pattern(const Tensor& result, const Tensor& memory, const Resources& resources, const std::string& name) {
+  if (result.format().text() == memory.format().text() && same_coordinates(result, memory)) return result;
+  auto places = entries(memory, false, resources);
+  if (!places) return std::unexpected(places.error());
+  auto stored = entries(result, true, resources);
+  if (!stored) return std::unexpected(stored.error());
+  Coordinates both{result.extents(), {}, {}, result.format().scalar, places->count + stored->count};
+  for (std::size_t mode = 0; mode < result.order(); ++mode) {
+    auto crd = joined(places->crd[mode], stored->crd[mode], resources.memory, name);
+    if (!crd) return std::unexpected(crd.error());
+    both.crd.push_back(std::move(*crd));
+  }
+  auto zeros = Buffer::allocate(places->count * scalar_bytes(both.scalar), resources.memory, name);
+  if (!zeros) return std::unexpected(zeros.error());
+  auto values = joined(*zeros, stored->values, resources.memory, name);
+  if (!values) return std::unexpected(values.error());
+  both.values = std::move(*values);
+  Format format = memory.format();
+  format.scalar = both.scalar;
+  auto there = build(std::move(both), format, resources, name);
+  if (!there || same_coordinates(*there, memory)) return there;
+  const auto all = entries(*there, false, resources);
+  if (!all) return std::unexpected(all.error());
+  return fail(ErrorKind::input, ErrorCode::pattern_changed, name,
+              fmt::format("the result {0} has an entry at {1}, for which the memory for it has no place: coordinates of an operand have "
+                          "changed, or a sum was 0 when Kernel::symbolic gave the pattern and is not now",
+                          name, first_beyond(*all, *places)));
+}
 
 Expected<BoundNetwork> CompiledNetwork::bind(const std::map<std::string, Tensor>& operands, const Resources& resources,
                                              bool deterministic, const HostMemory& host) const {
@@ -151,6 +209,7 @@ Expected<BoundNetwork> CompiledNetwork::bind_given(const std::map<std::string, T
   auto outputs = taken_outputs(*state_->exposure, left);
   if (!outputs) return std::unexpected(outputs.error());
   note_given(left, operands, *state_->exposure, exposed_operands);
+  left.network = &state_->exposure->given;
   const double read_ms = milliseconds_since(start);
   auto bound = bind_levels(exposed_operands.read(), resources, deterministic, left);
   if (!bound) return bound;
@@ -160,6 +219,7 @@ Expected<BoundNetwork> CompiledNetwork::bind_given(const std::map<std::string, T
   state.exposed_outputs = std::move(*outputs);
   state.convert_ms += read_ms;
   for (const auto& [name, tensor] : operands) state.given_formats[name] = tensor.format();
+  if (auto suit = state.check_exposed_outputs(); !suit) return std::unexpected(suit.error());
   state.note_patterns();
   if (!host.changing.empty() && !host.lent) {
     state.operands = operands;
@@ -192,13 +252,32 @@ Expected<bool> BoundNetwork::rebind_given(const std::map<std::string, Tensor>& o
   if (!outputs) return std::unexpected(outputs.error());
   state.exposed_outputs = std::move(*outputs);
   note_given(left, operands, *state.over_levels->exposure, state.exposed_operands);
+  left.network = &state.over_levels->exposure->given;
   for (const auto& [name, tensor] : operands) {
     if (Format& known = state.given_formats[name]; !(known == tensor.format())) known = tensor.format();
   }
   state.convert_ms += milliseconds_since(start);
   auto bound = rebind_levels(state.exposed_operands.read(), left);
-  if (bound && *bound) state.note_patterns();
+  if (!bound || !*bound) return bound;
+  if (auto suit = state.check_exposed_outputs(); !suit) return std::unexpected(suit.error());
+  state.note_patterns();
   return bound;
+}
+
+Expected<void> BoundNetwork::State::check_exposed_outputs() const {
+  const Schedule& schedule = kernel->plan.schedule;
+  for (const auto& [name, output] : exposed_outputs) {
+    const auto result = std::ranges::find_if(
+        schedule.tensors, [&](const ScheduledTensor& each) { return each.role == TensorRole::result && each.name == name; });
+    if (result == schedule.tensors.end()) return no_result(name);
+    const Format& stored = output.memory.format();
+    if (stored.all_dense()) continue;
+    const Format& computed = result->delivered ? *result->delivered : result->format;
+    const Format handed = format_handed_over(*over_levels->exposure, schedule, *result, computed, given_formats);
+    if (!result->like && stored.text() != handed.text()) return stored_otherwise(name, stored, handed);
+    if (auto same = check_pattern(*result, output.memory, over_levels->exposure->given); !same) return same;
+  }
+  return {};
 }
 
 bool BoundNetwork::is_over_levels(const std::string& result) const {

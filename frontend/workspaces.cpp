@@ -302,11 +302,11 @@ Expected<Tensors> Workspaces::symbolic(const RunOperands& operands, const Cancel
   const RunOrigin origin{(*bound)->operands(alone), network.patterns(), {}, changing_patterns_};
   for (auto result = results ? results->begin() : Tensors::iterator(); results && result != results->end(); ++result) {
     auto& [name, tensor] = *result;
-    if (!tensor.format().all_dense() && network.is_over_levels(name)) {
+    if (tensor.format().layout && !tensor.format().all_dense() && network.is_over_levels(name)) {
       results = fail(ErrorKind::unsupported, ErrorCode::other, name,
-                     fmt::format("memory over the pattern of {}: it is computed over the levels of a layout, and memory for it has to be "
-                                 "dense; pin its operands to plain formats, or take the results that runs return",
-                                 name));
+                     fmt::format("memory over the pattern of {0}: it is handed over in the layout {1}, and memory for it has to be in a "
+                                 "plain format; ask for one, or take the results that runs return",
+                                 name, tensor.format().text()));
       break;
     }
     auto kept = network.kept(name, tensor);

@@ -483,7 +483,7 @@ int32_t weft_kernel_run(const weft_kernel* kernel, const weft_bindings* bindings
                         weft_evaluation** made, weft_error** error);
 /* A run whose results own their memory, with "like(T)" too, and know the patterns that theirs was computed from: as
  * long as operands have these, later runs write values over the same pattern, without counting, where
- * weft_bindings_set_output_tensor says. */
+ * weft_bindings_set_output_tensor says. WEFT_UNSUPPORTED for sparse results that are asked for in a layout. */
 int32_t weft_kernel_symbolic(const weft_kernel* kernel, const weft_bindings* bindings,
                              const weft_cancellation* cancellation, weft_evaluation** made, weft_error** error);
 /* Does now what the first run over these bindings would do: verifies, converts, allocates. */

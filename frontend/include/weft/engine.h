@@ -166,8 +166,10 @@ class Kernel {
   /// expression write values straight into memory of the host, without counting, as long as its operands have the
   /// patterns that they have now (dense ones: the same extents); of a result at the positions of an operand, as long as
   /// that has. With same_pattern(C, levels, values) the pattern itself is the host's too. Memory that is set for
-  /// results is left alone. Errors as of run(), and unsupported for sparse results that are computed over the levels of
-  /// layouts (blocks, slices of rows): they cannot be written into memory of the host.
+  /// results is left alone. A sparse result that is computed over the levels of a layout (blocks, slices of rows) is
+  /// put together beside and copied; values say there which places of blocks are entries, so that a sum that is 0 now
+  /// has no place, and a run in which it is not ends with pattern_changed, naming the result. Errors as of run(), and
+  /// unsupported for sparse results that are asked for in a layout: memory of the host is in plain formats.
   Expected<Tensors> symbolic(const Bindings& bindings, const Cancellation* cancellation = nullptr) const;
   /// Does now what the first run over these operands would do: verifies, converts, allocates. Errors as of run().
   Expected<void> prepare(const Bindings& bindings, const Cancellation* cancellation = nullptr) const;

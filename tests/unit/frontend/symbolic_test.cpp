@@ -531,31 +531,174 @@ TEST_CASE("symbolic: memory takes the values of runs as long as operands are the
   }
 }
 
-TEST_CASE("symbolic: a pattern that a kernel over the levels of a layout could not write to is refused at once") {
-  for (const char* layout : {"bcsr(3,3)", "sell(8)"}) {
-    CAPTURE(layout);
-    const Tensors operands = {{"A", operand("sparse(30x30,nnz=90,seed=1)", layout)}, {"x", operand("ones(30)")}};
-    CompileOptions options;
-    for (const char* format : {"s", "d"}) {
-      options.formats["y"] = *parse_format(format);
-      const Kernel kernel = compiled(engine_with(1), "y(i) = A(i,j) * x(j)", operands, options);
-      const auto symbolic = kernel.symbolic(bound(operands));
-      CHECK(symbolic.has_value() == (*format == 'd'));
-      if (symbolic) continue;
-      CHECK(symbolic.error().kind == ErrorKind::unsupported);
-      CHECK(symbolic.error().operand == "y");
-      CHECK(symbolic.error().message.find("pin its operands to plain formats") != std::string::npos);
+TEST_CASE("symbolic: results over the levels of layouts are written into values of the host") {
+  struct Blocked {
+    std::string text, result, format;
+    std::map<std::string, std::string> given;   ///< formats of operands
+    std::map<std::string, std::string> pinned;  ///< layouts
+  };
+  std::mt19937_64 random(5);
+  const std::map<std::string, std::string> blocks = {{"A", "bcsr(3,3)"}, {"B", "bcsr(3,3)"}}, rows = {{"A", "ds"}, {"B", "ds"}};
+  for (const Blocked& one : {Blocked{"y(i) = A(i,j) * x(j)", "y", "s", {{"A", "bcsr(3,3)"}}, {}},
+                             Blocked{"y(i) = A(i,j) * x(j)", "y", "s", {{"A", "sell(8)"}}, {}},
+                             Blocked{"y(i) = A(i,j) * x(j)", "y", "h", {{"A", "ds"}}, {{"A", "bcsr(2,3)"}}},
+                             Blocked{"C(i,j) = A(i,k) * B(k,j)", "C", "ds", blocks, {}},
+                             Blocked{"C(i,j) = A(i,k) * B(k,j)", "C", "ds", rows, blocks},
+                             Blocked{"C(j,i) = A(i,k) * B(k,j)", "C", "ss", rows, blocks},
+                             Blocked{"C(i,j) = A(i,k) * B(k,j)", "C", "db", blocks, {}},
+                             Blocked{"C(i,j) = A(i,k) * B(k,j)", "C", "ds", {{"A", "bcsr(4,4)"}, {"B", "ds"}}, {}},
+                             Blocked{"C(i,j) = A(i,j) * D(i,j)", "C", "ds", {{"A", "bcsr(3,3)"}}, {}},
+                             Blocked{"C(i,j) = A(i,j) * D(i,j)", "C", "uq", {{"A", "ds"}}, {{"A", "bcsr(7,2)"}}}}) {
+    for (const unsigned threads : {1U, 2U}) {
+      CAPTURE(one.text);
+      CAPTURE(one.format);
+      CAPTURE(one.given.at("A"));
+      CAPTURE(threads);
+      Tensors operands = {{"A", operand("sparse(30x30,nnz=90,seed=1)", one.given.at("A"))}};
+      if (one.given.contains("B")) operands["B"] = operand("sparse(30x30,nnz=90,seed=2)", one.given.at("B"));
+      if (one.text.find("x(j)") != std::string::npos) operands["x"] = operand("ones(30)");
+      if (one.text.find("D(i,j)") != std::string::npos) operands["D"] = operand("ones(30x30)");
+      CompileOptions plain_options;
+      plain_options.formats[one.result] = *parse_format(one.format);
+      CompileOptions options = plain_options;
+      for (const auto& [name, layout] : one.pinned) options.formats[name] = *parse_format(layout);
+      const Kernel kernel = compiled(engine_with(threads), one.text, operands, options);
+      Bindings bindings = bound(operands);
+      const auto symbolic = kernel.symbolic(bindings);
+      REQUIRE_MESSAGE(symbolic, symbolic.error().message);
+      const Tensor pattern = symbolic->at(one.result);
+      CHECK(pattern.format().text() == parse_format(one.format)->text());
+      std::vector<double> values(pattern.values().size_bytes() / 8, -1), scaled(values.size(), 3), others(values.size(), -1);
+      const Tensor memory = *same_pattern(pattern, values);
+      for (int step = 0; step < 3; ++step) {
+        CAPTURE(step);
+        // Not those of places that blocks add.
+        for (double& value : operands["A"].writable_values<double>())
+          if (value != 0) value = static_cast<double>(1 + random() % 5);
+        bindings.set("A", operands["A"]);
+        bindings.output(one.result, memory);
+        const Tensor result = results_of(kernel, bindings).at(one.result);
+        CHECK(result.values().data() == values.data());
+        CHECK(entries(result) == entries(fresh(one.text, operands, options)));
+        bindings.output(one.result, *same_pattern(pattern, scaled), {.alpha = 2, .beta = -1});
+        std::vector<double> wanted = scaled;
+        const auto has_entry = [&](std::size_t element) { return values[element] != 0; };  // no gap
+        for (std::size_t element = 0; element < wanted.size(); ++element)
+          if (has_entry(element)) wanted[element] = 2 * values[element] - wanted[element];
+        (void)results_of(kernel, bindings);
+        for (std::size_t element = 0; element < wanted.size(); ++element)
+          if (has_entry(element)) CHECK(scaled[element] == wanted[element]);
+      }
+      // Kernels of other engines, and one over the plain operands, take the memory too; this one takes what that gives.
+      std::vector<Kernel> takers = {compiled(engine_with(1), one.text, operands, options)};
+      if (!one.pinned.empty()) takers.push_back(compiled(engine_with(1), one.text, operands, plain_options));
+      for (const Kernel& taker : takers) {
+        std::ranges::fill(others, -1);
+        Bindings again = bound(operands);
+        again.output(one.result, *same_pattern(pattern, others));
+        CHECK(results_of(taker, again).size() == 1);
+        CHECK(others == values);
+      }
+      const Tensor of_taker = takers.back().symbolic(bound(operands))->at(one.result);
+      std::vector<double> its_own(of_taker.values().size_bytes() / 8, -1);
+      Bindings over_other = bound(operands);
+      over_other.output(one.result, *same_pattern(of_taker, its_own));
+      CHECK(numbers(results_of(kernel, over_other).at(one.result)) == numbers(memory));
+      // Another pattern of A.
+      Bindings changed = bound(operands);
+      changed.set("A", operand("sparse(30x30,nnz=90,seed=3)", one.given.at("A")));
+      changed.output(one.result, memory);
+      const auto refused = kernel.run(changed);
+      REQUIRE(!refused);
+      CHECK(refused.error().code == ErrorCode::pattern_changed);
+      CHECK(refused.error().operand == "A");
+      // Memory that has another pattern altogether.
+      Bindings foreign = bound(operands);
+      std::vector<double> of_another(pattern.values().size_bytes() / 8);
+      TensorArrays alone = pattern.arrays();
+      alone.values = Buffer::borrow(of_another.data(), of_another.size() * 8);
+      foreign.output(one.result, Tensor(std::move(alone), Validity::unknown));
+      const auto unknown = kernel.run(foreign);
+      REQUIRE(!unknown);
+      CHECK(unknown.error().message.find("a pattern that Kernel::symbolic did not give for it") != std::string::npos);
     }
-    options.formats["y"] = *parse_format("s");
-    options.formats["A"] = *parse_format("ds");
-    const Kernel pinned = compiled(engine_with(1), "y(i) = A(i,j) * x(j)", operands, options);
-    const auto pattern = pinned.symbolic(bound(operands));
-    REQUIRE_MESSAGE(pattern, pattern.error().message);
-    std::vector<double> values(pattern->at("y").values().size_bytes() / 8);
-    Bindings bindings = bound(operands);
-    bindings.output("y", *same_pattern(pattern->at("y"), values));
-    CHECK(numbers(results_of(pinned, bindings).at("y")) == numbers(pattern->at("y")));
   }
+}
+
+TEST_CASE("symbolic: sums over blocks that become 0 keep their place, and those that had none are told") {
+  Tensors operands = {{"A", operand("ones(6x6)", "bcsr(3,3)")}, {"x", operand("ones(6)")}};
+  for (const auto& [name, tensor] : operands) std::ranges::fill(tensor.writable_values<double>(), 1);
+  CompileOptions options;
+  options.formats["y"] = *parse_format("s");
+  const Kernel kernel = compiled(engine_with(1), "y(i) = A(i,j) * x(j)", operands, options);
+  const auto row = [&](std::size_t number, double value) {  // of the first block
+    const auto values = operands["A"].writable_values<double>();
+    values[3 * number] = value;
+    values[3 * number + 1] = -value;
+    for (const std::size_t element : {3 * number + 2, 9 + 3 * number, 10 + 3 * number, 11 + 3 * number}) values[element] = 0;
+  };
+  Bindings bindings = bound(operands);
+  const Tensor pattern = kernel.symbolic(bindings)->at("y");
+  REQUIRE(pattern.nnz() == 6);
+  std::vector<double> values(6, -1);
+  bindings.output("y", *same_pattern(pattern, values));
+  row(1, 4);
+  CHECK(numbers(results_of(kernel, bindings).at("y")) == std::vector<double>{6, 0, 6, 6, 6, 6});
+  bindings.output("y", *same_pattern(pattern, values), {.alpha = 1, .beta = 1});
+  (void)results_of(kernel, bindings);
+  CHECK(values == std::vector<double>{12, 0, 12, 12, 12, 12});
+  const Tensor fewer = kernel.symbolic(bindings)->at("y");
+  if (fewer.nnz() == 6) return;  // the sum stayed an entry
+  std::vector<double> five(5, -1);
+  bindings.output("y", *same_pattern(fewer, five));
+  CHECK(numbers(results_of(kernel, bindings).at("y")) == std::vector<double>{6, 6, 6, 6, 6});
+  operands["A"].writable_values<double>()[3] = 7;
+  const auto told = kernel.run(bindings);
+  REQUIRE(!told);
+  CHECK(told.error().code == ErrorCode::pattern_changed);
+  CHECK(told.error().operand == "y");
+  CHECK(told.error().message.find("the result y has an entry at (1)") == 0);
+}
+
+TEST_CASE("symbolic: a result in a layout has no memory of the host, nor has one of another format") {
+  const Tensors operands = {{"A", operand("sparse(30x30,nnz=90,seed=1)", "bcsr(3,3)")}};
+  CompileOptions options;
+  options.formats["C"] = *parse_format("bcsr(3,3)");
+  const std::string text = "C(i,j) = 2 * A(i,j)";
+  const auto refused = compiled(engine_with(1), text, operands, options).symbolic(bound(operands));
+  REQUIRE(!refused);
+  CHECK(refused.error().kind == ErrorKind::unsupported);
+  CHECK(refused.error().operand == "C");
+  CHECK(refused.error().message.find("it is handed over in the layout (i,j) -> (i/3:d, j/3:s, i%3:d, j%3:d)") != std::string::npos);
+  options.formats["C"] = *parse_format("ss");
+  const Tensor pattern = compiled(engine_with(1), text, operands, options).symbolic(bound(operands))->at("C");
+  std::vector<double> values(pattern.values().size_bytes() / 8);
+  options.formats["C"] = *parse_format("ds");
+  Bindings bindings = bound(operands);
+  bindings.output("C", *same_pattern(pattern, values));
+  const auto other = compiled(engine_with(1), text, operands, options).run(bindings);
+  REQUIRE(!other);
+  CHECK(other.error().message == "the memory for C is stored as ss:0,1, the result as ds:0,1");
+}
+
+TEST_CASE("symbolic: values at the positions of an operand that is pinned to blocks") {
+  const Tensors operands = {{"A", operand("sparse(30x30,nnz=200,seed=1)", "ds")}, {"D", operand("ones(30x4)")}};
+  const std::string text = "C(i,j) = A(i,j) * D(i,r) * D(j,r)";
+  CompileOptions options;
+  options.patterns["C"] = "A";
+  const Tensor plain = fresh(text, operands, options);
+  options.formats["A"] = *parse_format("bcsr(3,3)");
+  const Kernel kernel = compiled(engine_with(1), text, operands, options);
+  Bindings bindings = bound(operands);
+  std::vector<double> values(operands.at("A").nnz(), -1);
+  bindings.output("C", *same_pattern(operands.at("A"), values));
+  CHECK(entries(results_of(kernel, bindings).at("C")) == entries(plain));
+  bindings.set("A", operand("sparse(30x30,nnz=200,seed=2)", "ds"));
+  CHECK(refused(kernel, bindings).code == ErrorCode::pattern_changed);
+  // Without such memory it has the blocks.
+  bindings = bound(operands);
+  CHECK(results_of(kernel, bindings).at("C").format().layout);
+  CHECK(kernel.symbolic(bindings).error().kind == ErrorKind::unsupported);
 }
 
 TEST_CASE("symbolic: memory is compared where values decide the coordinates of a layout that an operand is pinned to") {

@@ -26,18 +26,21 @@ struct Case {
   const char* text;
   const char* format;  ///< of C
   bool like = false;   ///< C is stored at the positions of A
+  const char* stored = "ds";  ///< A and B
 };
 
 /// What a kernel over matrices of ones computes; multiples of A give multiples of it.
 struct Product {
-  Tensor A = ones(drawn("sparse(20x20,nnz=60,seed=1)", "ds"));
-  Tensor B = ones(drawn("sparse(20x20,nnz=60,seed=2)", "ds"));
+  Tensor A, B;
   Engine engine;
   Kernel kernel;
   std::vector<double> right;
-  std::vector<double> twos = std::vector<double>(A.nnz(), 2);
+  std::vector<double> twos;
 
-  explicit Product(const Case& one) {
+  explicit Product(const Case& one)
+      : A(ones(drawn("sparse(20x20,nnz=60,seed=1)", one.stored))),
+        B(ones(drawn("sparse(20x20,nnz=60,seed=2)", one.stored))),
+        twos(A.values().size_bytes() / sizeof(double), 2) {
     EngineOptions options;
     options.resources.threads = Threads(1);
     engine = *Engine::create(options);
@@ -74,7 +77,9 @@ struct Product {
 
 TEST_CASE("faults: sparse results written into memory of the host, over a pattern that was computed or is an operand's") {
   for (const Case& one : {Case{"computed", "C(i,j) = A(i,k) * B(k,j)", "ds"}, Case{"computed, converted", "C(i,j) = A(i,k) * B(k,j)", "uq"},
-                          Case{"of an operand", "C(i,j) = A(i,j) * B(j,i)", "", true}}) {
+                          Case{"of an operand", "C(i,j) = A(i,j) * B(j,i)", "", true},
+                          Case{"over blocks", "C(i,j) = A(i,k) * B(k,j)", "ds", false, "bcsr(2,2)"},
+                          Case{"over blocks, converted", "C(i,j) = A(i,k) * B(k,j)", "uq", false, "bcsr(2,2)"}}) {
     const Product product(one);
     const Memory& memory = product.engine.options().resources.memory;
     fail_every_allocation(std::string("sparse output, ") + one.name, [&]() -> Outcome {
