@@ -414,6 +414,11 @@ PlanOptions in_exposed_formats(PlanOptions options, const Exposure& exposure) {
     options.results.insert(declared.name);
     if (const auto computed = exposure.computed_in(tensor)) options.result_formats[declared.name] = *computed;
   }
+  // What is put together when it is handed over is computed in memory of its own.
+  for (TensorId tensor = 0; tensor < exposure.tensors.size(); ++tensor) {
+    const ExposedTensor& exposed = exposure.tensors[tensor];
+    if (!exposed.parts.empty() || exposed.handed_over) options.lent_results.erase(exposure.network.tensors[tensor].name);
+  }
   if (!exposure.dense_results) return options;
   std::set<TensorId> read;
   for (const Assignment& assignment : exposure.network.assignments) {

@@ -59,12 +59,14 @@ void append_operand(std::string& text, const OperandFacts& operand, const Networ
 }
 
 void append_options(std::string& text, const PlanOptions& options, const Network& network) {
-  const auto& [calls, memory_limit, planning_memory, strict_fp, prove, budget, tree, result_formats, result_patterns, results,
+  const auto& [calls, memory_limit, planning_memory, strict_fp, prove, budget, tree, result_formats, result_patterns, results, lent_results,
                reorders_results, machine, objective, joins, entries, cancelled_by, progress] = options;
   static_cast<void>(budget);            // made by plan(), as `prove` says
   static_cast<void>(reorders_results);  // false for parts of a network alone
   text += fmt::format("calls {}\n", calls);
   if (memory_limit != no_limit) text += fmt::format("memory limit {}\n", memory_limit);
+  for (const std::string& result : lent_results)
+    if (memory_limit != no_limit) text += fmt::format("lent {}\n", result);
   if (strict_fp) text += "strict floating point\n";
   if (prove) text += planning_memory == no_limit ? "proven\n" : fmt::format("proven within {}\n", planning_memory);
   if (tree) text += fmt::format("tree {}\n", print(*tree, factor_names(network)));

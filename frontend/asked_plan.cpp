@@ -37,7 +37,7 @@ class Asking {
 
   Expected<AskedPlan> asked() {
     for (const auto take : {&Asking::left_to_choose, &Asking::objective, &Asking::formats, &Asking::patterns, &Asking::changing,
-                            &Asking::finite, &Asking::scaled_or_strided, &Asking::results}) {
+                            &Asking::finite, &Asking::scaled_or_strided, &Asking::results, &Asking::lent}) {
       if (auto taken = (this->*take)(); !taken) return std::unexpected(taken.error());
     }
     plan().calls = options_.calls;
@@ -156,6 +156,14 @@ class Asking {
       if (!is_result(name))
         return unknown(name, fmt::format("{} is wanted as a result, but the expression does not assign it", name));
       plan().results.insert(name);
+    }
+    return {};
+  }
+
+  Expected<void> lent() {
+    for (const std::string& name : options_.lent_results) {
+      if (!is_result(name)) return unknown(name, fmt::format("memory is to be lent for {}, which is no result", name));
+      plan().lent_results.insert(name);
     }
     return {};
   }

@@ -146,6 +146,14 @@ int32_t weft_request_add_strided(weft_request* request, const char* name, weft_e
   });
 }
 
+int32_t weft_request_add_lent_result(weft_request* request, const char* name, weft_error** error) {
+  return setting(request, "request", error, [&]() -> Expected<void> {
+    if (auto there = given(name, "name"); !there) return there;
+    request->options.lent_results.emplace_back(name);
+    return {};
+  });
+}
+
 int32_t weft_request_set_cancellation(weft_request* request, const weft_cancellation* cancellation, weft_error** error) {
   return setting(request, "request", error, [&]() -> Expected<void> {
     request->cancellation.reset();

@@ -24,7 +24,8 @@ void append_number(std::string& key, Number number) {
 // The bindings name every member: a new one does not compile before it is decided here whether kernels depend on it.
 void append_options(std::string& key, const CompileOptions& options, const Resources& resources) {
   const auto& [formats, patterns, results, tree, schedule, schedule_name, objective, unfused, prove, calls, specialize, changing,
-               changing_patterns, assume_finite, assume_all_finite, scaled, strided, choose_layouts] = options;
+               changing_patterns, assume_finite, assume_all_finite, scaled, strided, lent_results,
+               choose_layouts] = options;
   // Proofs go as far as the memory that is left allows.
   if (prove && resources.memory.limit() != Memory::unlimited)
     append_number(key, std::bit_floor(resources.memory.limit() - std::min(resources.memory.limit(), resources.memory.used())));
@@ -42,6 +43,7 @@ void append_options(std::string& key, const CompileOptions& options, const Resou
   append_names(assume_finite);
   append_names(scaled);
   append_names(strided);
+  append_names(lent_results);
   append_number(key, patterns.size());
   for (const auto& [name, pattern] : patterns) {
     append(key, name);

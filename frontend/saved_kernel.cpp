@@ -59,7 +59,8 @@ std::vector<std::string> read_names(ByteReader& from) {
 // the plan is not saved, for the plan is.
 void write(ByteWriter& to, const CompileOptions& options) {
   const auto& [formats, patterns, results, tree, schedule, schedule_name, objective, unfused, prove, calls, specialize, changing,
-               changing_patterns, assume_finite, assume_all_finite, scaled, strided, choose_layouts] = options;
+               changing_patterns, assume_finite, assume_all_finite, scaled, strided, lent_results,
+               choose_layouts] = options;
   to.list(formats, [&](const auto& each) {
     to.text(each.first);
     write(to, each.second);
@@ -70,7 +71,8 @@ void write(ByteWriter& to, const CompileOptions& options) {
   });
   to.text(tree);
   to.real(calls);
-  for (const auto* names : {&results, &changing, &changing_patterns, &assume_finite, &scaled, &strided}) write(to, *names);
+  for (const auto* names : {&results, &changing, &changing_patterns, &assume_finite, &scaled, &strided, &lent_results})
+    write(to, *names);
   to.number(assume_all_finite ? 1 : 0);
 }
 
@@ -91,7 +93,7 @@ Expected<CompileOptions> read_options(ByteReader& from) {
   options.tree = from.text();
   options.calls = from.real();
   for (auto* names : {&options.results, &options.changing, &options.changing_patterns, &options.assume_finite, &options.scaled,
-                      &options.strided})
+                      &options.strided, &options.lent_results})
     *names = read_names(from);
   options.assume_all_finite = from.number() != 0;
   return options;

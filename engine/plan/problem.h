@@ -106,6 +106,8 @@ struct PlanOptions {
   std::map<std::string, std::string> result_patterns;  ///< requested by --format NAME:like(OPERAND)
   /// Assignments whose results are wanted, beside the last and those of result_formats; the others may be fused away.
   std::set<std::string> results;
+  /// Results, by name, whose memory is the host's where they are dense and computed as they are handed over: none is allocated for them.
+  std::set<std::string> lent_results;
   /// Whether results may be computed in another order of their modes and converted when they are handed over; else later assignments
   /// read them as they are computed.
   bool reorders_results = true;

@@ -374,6 +374,9 @@ int32_t weft_request_add_scaled(weft_request* request, const char* name, weft_er
 /* A dense result that the code writes into part of a larger array, whose elements have neighbours along the last mode
  * of its layout only (of one mode: any stride); others are copied there. */
 int32_t weft_request_add_strided(weft_request* request, const char* name, weft_error** error);
+/* A dense result whose memory the host lends to every run (weft_bindings_set_output): a memory limit does not count it
+ * when the plan is made. What is computed beside after all is charged by the run. */
+int32_t weft_request_add_lent_result(weft_request* request, const char* name, weft_error** error);
 /* How much of the operands becomes part of the code: "generic" (formats), "profiled" (sizes too; the default), "baked"
  * (the coordinates of small operands too) or "automatic" (by the expected calls). A kernel runs over other operands all
  * the same. */

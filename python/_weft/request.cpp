@@ -26,6 +26,7 @@ constexpr std::pair<const char*, SetText> texts[] = {
 constexpr std::pair<const char*, SetText> lists[] = {
     {"results", weft_request_add_result},
     {"changing", add_changing},
+    {"lent_results", weft_request_add_lent_result},
     {"stages", weft_request_add_stage},
 };
 constexpr std::pair<const char*, SetFlag> flags[] = {

@@ -298,6 +298,35 @@ def test_plans_are_priced_by_what_was_measured(matrix, tmp_path, monkeypatch):
     weft.Engine(calibration=False)
 
 
+def test_a_memory_limit_does_not_count_the_arrays_of_out():
+    x, y = np.arange(600.0), np.arange(500.0)
+    wanted = np.outer(x, y)  # 2.4 MB
+    text = "R(i,j) = x(i) * y(j)"
+    with weft.options(memory_limit="1M", threads=1):
+        for refused in (lambda: weft.evaluate(text, x=x, y=y), lambda: weft.einsum("i,j->ij", x, y), lambda: weft.compile(text, x=x, y=y)):
+            with pytest.raises(weft.ResourceError):
+                refused()
+        for _ in range(2):
+            out = np.empty((600, 500))
+            assert weft.evaluate(text, x=x, y=y, out=out) is out and np.array_equal(out, wanted)
+            out = np.empty((600, 500))
+            assert weft.einsum("i,j->ij", x, y, out=out) is out and np.array_equal(out, wanted)
+            out = [np.empty((600, 500)), np.empty(600)]
+            weft.evaluate(text + "; s(i) = 2 * x(i)", x=x, y=y, out=out, results=["R", "s"])
+            assert np.array_equal(out[0], wanted) and np.array_equal(out[1], 2 * x)
+            weft.evaluate(text + "; s(i) = 2 * x(i)", x=x, y=y, out={"R": out[0], "s": out[1]}, results=["R", "s"])
+            with pytest.raises(weft.ResourceError):
+                weft.evaluate(text, x=x, y=y)
+            with pytest.raises(weft.ResourceError):  # written from a copy
+                weft.evaluate(text, x=x, y=y, out=np.empty((500, 600)).T)
+        kernel = weft.compile(text, x=x, y=y, lent_results="R")
+        assert np.array_equal(kernel(x=x, y=y, out=np.empty((600, 500))), wanted)
+        with pytest.raises(weft.InputError, match="memory is to be lent for x, which is no result"):
+            weft.compile(text, x=x, y=y, lent_results=["x"])
+        with pytest.raises(TypeError, match="lent_results=3: a list of names is wanted"):
+            weft.compile(text, x=x, y=y, lent_results=3)
+
+
 def test_kernels_made_for_strided_arrays_take_all_others():
     x = np.arange(8.0)
     a = np.arange(64.0).reshape(8, 8) % 7

@@ -38,8 +38,8 @@ def evaluate(text: str, operands: Mapping[str, _Operand] | None = None, /, *, ou
              calls: float = 1, **named: _Operand) -> _Result: ...
 def compile(text: str, operands: Mapping[str, _Operand] | None = None, /, *, format: _Format = None,
             results: Sequence[str] | str | None = None, tree: str | None = None, schedule: str | None = None,
-            calls: float = 1000, choose_layouts: bool = False, threads: int | None = None,
-            **named: _Operand) -> Kernel: ...
+            calls: float = 1000, choose_layouts: bool = False, lent_results: Sequence[str] | str | None = None,
+            threads: int | None = None, **named: _Operand) -> Kernel: ...
 def plan(text: str, operands: Mapping[str, _Operand] | None = None, /, *, format: _Format = None,
          results: Sequence[str] | str | None = None, tree: str | None = None, schedule: str | None = None,
          calls: float = 1, choose_layouts: bool = False, run: bool = False, why: bool = False, prove: bool = False,

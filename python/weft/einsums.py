@@ -60,8 +60,9 @@ def einsum(subscripts, *operands, out=None, dtype=None, format=None, semiring=No
             text, named = written, {_NAMES[place]: operands[place] for place in places}
     if format is None and tree is None:
         engine = _engines.current()
-        key, read = _weft.signature(text, named)
-        kernel = engine._kernels.get(key) or evaluations.known(engine, key, text, read, named)
+        lent = () if out is None else evaluations.lent_to(text, None, out)
+        key, read = _weft.signature(f"{text}\x1flent" if lent else text, named)
+        kernel = engine._kernels.get(key) or evaluations.known(engine, key, text, read, named, lent=lent)
         return kernel._run(read, out)
     return evaluations.evaluate(text, named, out=out, format=format, tree=tree)
 

@@ -27,7 +27,8 @@ def evaluate(text, operands=None, /, *, out=None, format=None, results=None, tre
     there, a number of numpy if it has no dimension, else a `weft.Tensor`. Of several assignments the last is the
     result; with `results`, a list of names, they come as a named tuple.
 
-    out: a dense array of the result's shape, f8 or f4, any strides; of several results a mapping or a sequence.
+    out: a dense array of the result's shape, f8 or f4, any strides; of several results a mapping or a sequence. A contiguous one
+    of the result's type is computed in place, and does not count against a memory limit.
     format: ``"A:ds"``, a list of such, or a mapping, of operands and results. tree, schedule: replace the planner's
     choice. calls: how often this will be evaluated, which is worth converting layouts for.
 
@@ -49,14 +50,42 @@ def evaluate(text, operands=None, /, *, out=None, format=None, results=None, tre
         prefix = f"{text}\x1f{format!r}\x1f{results!r}\x1f{tree!r}\x1f{schedule!r}\x1f{calls!r}"
     elif type(text) is not str:
         raise TypeError(f"an expression is a text, not {type(text).__name__}")
+    lent = () if out is None else lent_to(text, results, out)
+    if lent:
+        prefix = f"{prefix}\x1flent {','.join(lent)}"
     key, read = _weft.signature(prefix, named)
-    kernel = engine._kernels.get(key) or known(engine, key, text, read, named, format, results, tree, schedule, calls)
+    kernel = engine._kernels.get(key) or known(engine, key, text, read, named, format, results, tree, schedule, calls, lent)
     return kernel._run(read, out)
 
 
-def known(engine, key, text, read, given, format=None, results=None, tree=None, schedule=None, calls=1):
+def lent_to(text, results, out):
+    """Results that are computed right in the arrays of `out`, if these are as kernels store dense ones: a memory limit does not count
+    them. None of an `out` that says so when it is looked at later, as that of an iterator.
+
+    >>> lent_to("S(i,j) = A(i,j); t(i) = S(i,j)", None, np.zeros(3)), lent_to("y = x", ["y"], [np.zeros((2, 2)).T])
+    (('t',), ())
+    """
+    if results is None:
+        return _last_result(text) if _is_contiguous(out) else ()
+    if isinstance(out, (list, tuple)):
+        out = dict(zip(results, out))
+    elif not isinstance(out, dict):
+        return ()
+    return tuple(name for name in results if _is_contiguous(out.get(name)))
+
+
+def _is_contiguous(out):
+    return isinstance(out, np.ndarray) and out.flags.c_contiguous
+
+
+@functools.lru_cache(maxsize=4096)
+def _last_result(text):
+    return tuple(assigned(text)[-1:])
+
+
+def known(engine, key, text, read, given, format=None, results=None, tree=None, schedule=None, calls=1, lent=None):
     """Compiles a kernel that the engine knows by a key from then on. read: the operands as `_weft.signature` reads those `given`."""
-    kernel = _compiled(engine, text, read, _of_matrices(given), format, results, tree, schedule, calls)
+    kernel = _compiled(engine, text, read, _of_matrices(given), format, results, tree, schedule, calls, lent=lent)
     if len(engine._kernels) >= _MOST_KERNELS:
         engine._kernels.clear()
     engine._kernels[key] = kernel
@@ -64,7 +93,7 @@ def known(engine, key, text, read, given, format=None, results=None, tree=None, 
 
 
 def compile(text, operands=None, /, *, format=None, results=None, tree=None, schedule=None, calls=1000,
-            choose_layouts=False, threads=None, **named):
+            choose_layouts=False, lent_results=None, threads=None, **named):
     """Compiles index notation for operands like these, to be called with any of the same orders.
 
     Arguments as of `weft.evaluate`; `calls` is how often the kernel is expected to run. threads: as of `weft.Engine`.
@@ -72,6 +101,8 @@ def compile(text, operands=None, /, *, format=None, results=None, tree=None, sch
 
     choose_layouts: matrices of weft's own (``weft.tensor(M, copy=True)``) may be stored in blocks, in strips of
     diagonals or in slices of rows where that pays within `calls`; ``kernel.plan`` says so. Matrices of later calls are stored in the same way.
+
+    lent_results: names of dense results that every call has a contiguous array for, ``out=``: a memory limit does not count them.
 
     >>> import weft, numpy as np
     >>> x, y = np.arange(4.0), np.empty(2)
@@ -84,11 +115,12 @@ def compile(text, operands=None, /, *, format=None, results=None, tree=None, sch
     if threads is not None:
         with _engines.options(threads=threads):
             return compile(text, named, format=format, results=results, tree=tree, schedule=schedule, calls=calls,
-                           choose_layouts=choose_layouts)
+                           choose_layouts=choose_layouts, lent_results=lent_results)
     if not isinstance(text, str):
         raise TypeError(f"an expression is a text, not {type(text).__name__}")
     _, read = _weft.signature(text, named)
-    return _compiled(_engines.current(), text, read, _of_matrices(named), format, results, tree, schedule, calls, choose_layouts)
+    return _compiled(_engines.current(), text, read, _of_matrices(named), format, results, tree, schedule, calls, choose_layouts,
+                     _names(lent_results, "lent_results"))
 
 
 def plan(text, operands=None, /, *, format=None, results=None, tree=None, schedule=None, calls=1, choose_layouts=False,
@@ -246,13 +278,13 @@ def is_einsum(text):
     return not re.search(r"[()\[\]*;]", text) and ("->" in text or "," in text)
 
 
-def _names(results):
+def _names(results, option="results"):
     if results is None or isinstance(results, str):
         return results and [results]
     try:
         return list(results)
     except TypeError:
-        raise TypeError(f"results={results!r}: a list of names is wanted") from None
+        raise TypeError(f"{option}={results!r}: a list of names is wanted") from None
 
 
 def _all_of(operands, named):
@@ -293,9 +325,10 @@ def _of_matrices(given):
     return any(formats.is_matrix(operand) for operand in given.values())
 
 
-def _compiled(engine, text, named, as_matrix, format, results, tree, schedule, calls, choose_layouts=False):
+def _compiled(engine, text, named, as_matrix, format, results, tree, schedule, calls, choose_layouts=False, lent=None):
     request = _request(text, named, format, results, tree, schedule, calls)
     request["choose_layouts"] = choose_layouts or None
+    request["lent_results"] = lent or None
     request["formats"] = _with_levels(engine, text, named, request)
     kernel = engine._compile(text, named, request, as_matrix)
     shapes = {name: [np.shape(named[operand])[mode] for operand, mode in modes] for name, modes in kernel._extents.items()}

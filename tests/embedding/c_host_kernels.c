@@ -84,7 +84,8 @@ void kernels(weft_engine* engine) {
   EXPECT(spread[0] == 601 && spread[1] == -1 && spread[2] == 900);
   EXPECT_ERROR(WEFT_INPUT, "z", weft_bindings_scale_output(bindings, "z", 2, -1, &error));
   EXPECT(weft_request_create(&request, &error) == WEFT_OK);
-  EXPECT(weft_request_add_scaled(request, "y", &error) == WEFT_OK && weft_request_add_strided(request, "y", &error) == WEFT_OK);
+  EXPECT(weft_request_add_scaled(request, "y", &error) == WEFT_OK && weft_request_add_strided(request, "y", &error) == WEFT_OK &&
+         weft_request_add_lent_result(request, "y", &error) == WEFT_OK);
   EXPECT(weft_engine_compile(engine, "y(i) = M(i,j) * x(j)", bindings, request, &again, &error) == WEFT_OK);
   weft_request_free(request);
   EXPECT(weft_kernel_run(again, bindings, NULL, NULL, &error) == WEFT_OK);

@@ -59,6 +59,10 @@ auto of_part(const Schedule& schedule, std::size_t writer, const Problem& proble
 
 }  // namespace
 
+double allocated_copies(const std::string& result, bool delivered, const PlanOptions& options) {
+  return (delivered ? 2 : 1) - (options.lent_results.contains(result) ? 1 : 0);
+}
+
 double result_bytes(const TensorDeclaration& result, Scalar scalar) {
   double bytes = scalar_bytes(scalar);
   for (const std::uint64_t extent : result.extents) bytes *= static_cast<double>(extent);
@@ -201,7 +205,8 @@ class Demands {
     if (tensor.role == TensorRole::result) {
       const auto number = static_cast<std::uint32_t>(&tensor - schedule_.tensors.data());
       const bool dense = tensor.format.all_dense();
-      const double copies = tensor.delivered ? 2 : 1;
+      const double copies = allocated_copies(tensor.name, tensor.delivered.has_value(), problem_.options);
+      if (dense && copies == 0) return;
       const double bytes = dense ? copies * result_bytes(problem_.network.tensors[tensor.tensor], tensor.format.scalar)
                                  : expected_bytes(schedule_, writer_of(schedule_, number), problem_);
       (dense ? announced_ : growing_) += demand("result " + tensor.name, bytes, !dense);
@@ -274,7 +279,7 @@ double memory_beside(const Problem& problem, bool dense_result) {
   double left = static_cast<double>(usable_memory(options));
   for (const OperandFacts& operand : operands) left -= static_cast<double>(operand.allocated_bytes());
   const TensorDeclaration& result = network.tensors[network.assignments.front().result.tensor];
-  return dense_result ? left - result_bytes(result, result.scalar) : left;
+  return dense_result ? left - allocated_copies(result.name, false, options) * result_bytes(result, result.scalar) : left;
 }
 
 MemoryPlan memory_plan(const Schedule& schedule, const Problem& problem) {

@@ -32,9 +32,13 @@ MemoryPlan memory_plan(const Schedule& schedule, const Problem& problem);
 /// The limit that the options give, or the machine's memory where that is less.
 std::uint64_t usable_memory(const PlanOptions& options);
 
-/// What of it the operands leave, and the result of a network's one assignment if it is dense: one that grows while it
-/// is computed is charged then. Negative if they do not fit.
+/// What of it the operands leave, and the result of a network's one assignment if it is dense and not the host's: one that
+/// grows while it is computed is charged then. Negative if they do not fit.
 double memory_beside(const Problem& problem, bool dense_result);
+
+/// How often the elements of a dense result are in memory that a run allocates: as computed, and as handed over where that is another
+/// format, which is the host's if it lends memory for the result.
+double allocated_copies(const std::string& result, bool delivered, const PlanOptions& options);
 
 /// Of a dense tensor.
 double result_bytes(const TensorDeclaration& result, Scalar scalar);

@@ -62,7 +62,8 @@ double WorkspaceBytes::of_result() const {
   const ContractedTensor& result = contractions.tensors[contractions.steps.back().target.tensor];
   const std::size_t last = contractions.steps.size() - 1;
   if (!result.dense()) return 0;
-  return dense(last, modes(last)) * (result.delivered ? 2 : 1);
+  const TensorDeclaration& declared = problem_.network.tensors[problem_.network.assignments.front().result.tensor];
+  return dense(last, modes(last)) * allocated_copies(declared.name, result.delivered.has_value(), problem_.options);
 }
 
 std::optional<double> WorkspaceBytes::drained(std::size_t writer, Outside where, IndexId index, StatementRange range) const {

@@ -75,6 +75,10 @@ struct CompileOptions {
   /// mode of its layout only (columns of a wider row-major matrix, say; of one mode: any stride); others are copied.
   /// Input error for results that `formats` or `patterns` want sparse.
   std::vector<std::string> strided;
+  /// Dense results whose memory the host lends to every run (Bindings::output): a memory limit does not count them when
+  /// the plan is made. What is computed beside after all, as its layout, scalar type or strides are others or there is
+  /// no such memory, is charged by the run.
+  std::vector<std::string> lent_results;
   /// Operands that are not named in `changing` or `changing_patterns` may be stored otherwise where that pays within
   /// `calls`: matrices in blocks, strips of diagonals or slices of rows, sparse vectors dense. Report::explanation says
   /// so. Results stay the same but for the order of sums. The kernel stores operands that are bound later in the same

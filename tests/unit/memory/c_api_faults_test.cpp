@@ -266,6 +266,7 @@ TEST_CASE("faults: C, statistics and kernels") {
     GOOD(weft_bindings_set_output_tensor(copy, "y", y, error));
     GOOD(weft_request_add_scaled(request, "y", error));
     GOOD(weft_request_add_strided(request, "y", error));
+    GOOD(weft_request_add_lent_result(request, "y", error));
     GOOD(weft_bindings_scale_output(bindings, "y", 2, 1, error));
     GOOD(weft_kernel_run(kernel, bindings, nullptr, nullptr, error));
     calls.judge(sums[0] == 6003 && sums[1] == 0 && sums[2] == 1290, "other sums added to memory of the host");

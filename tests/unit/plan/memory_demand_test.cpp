@@ -75,6 +75,22 @@ TEST_CASE("operands and a dense result leave the room that intermediates have") 
   CHECK(memory_beside(made, false) < 0);
 }
 
+TEST_CASE("a dense result in memory of the host is none that is allocated") {
+  OwnedProblem made = problem("B:ik:dd C:kj:dd -> ij", {{'i', 20}, {'j', 30}, {'k', 40}});
+  const std::string rest = " R[i,j] += B[i,k] * C[k,j] loops i,k,j\n parallel i serial\n";
+  const std::string head = "schedule\n tree (B * C)\n layout B dd f64\n layout C dd f64\n result R dd f64";
+  const Schedule schedule = schedule_of(made, head + "\n" + rest);
+  const Schedule delivered = schedule_of(made, head + " delivered dd:1,0 f64\n" + rest);
+  const std::uint64_t alone = memory_plan(schedule, made).announced_bytes, twice = memory_plan(delivered, made).announced_bytes;
+  CHECK(twice == alone + 8 * 20 * 30);
+  made.options.lent_results = {"R"};
+  CHECK(memory_plan(schedule, made).announced_bytes == alone - 8 * 20 * 30);
+  CHECK(growing(memory_plan(schedule, made)).empty());
+  CHECK(bytes_of(memory_plan(delivered, made), "result R") == 8 * 20 * 30);  // computed in another order
+  made.options.memory_limit = 100'000;
+  CHECK(memory_beside(made, true) == memory_beside(made, false));
+}
+
 TEST_CASE("private copies give way to the limit") {
   OwnedProblem made = problem("T:ij:ss:400 -> j", {{'i', 20}, {'j', 1000}});
   const Schedule schedule = schedule_of(made,
