@@ -6,9 +6,9 @@
 #include "engine/assumptions.h"
 #include "engine/compiled_state.h"
 #include "runtime/convert.h"
+#include "runtime/elapsed.h"
 #include "runtime/indices.h"
 #include "runtime/scalar_traits.h"
-#include "runtime/elapsed.h"
 #include "runtime/tensor_facts.h"
 
 namespace weft {
