@@ -8,7 +8,7 @@ python_packages="python3-dev python3-venv python3-pip python3-numpy"
 # What the tests and the sanitizer build take besides.
 test_packages="ccache clang-19 libclang-rt-19-dev doctest-dev dpkg-dev pkg-config python3
   $python_packages python3-scipy python3-pytest python3-hypothesis python3-ipython python3-nbclient python3-nbconvert
-  python3-ipykernel mypy"
+  python3-ipykernel mypy zsh fish"
 
 # install_missing PACKAGE...: as root or through sudo, without questions. On a system without dpkg it leaves the search
 # for what is missing to CMake.

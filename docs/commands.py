@@ -137,7 +137,8 @@ def quoted(text):
 
 
 def zsh(commands):
-    lines = ["#compdef weft", "# written by docs/commands.py", "_weft() {", "  local -a commands", "  commands=("]
+    lines = ["#compdef weft", "# written by docs/commands.py", "# Of NAME=PATH the part behind \"=\".", "_weft_files() {", "  compset -P '*='",
+             '  _files "$@"', "}", "_weft() {", "  local -a commands", "  commands=("]
     lines += [f"    '{each.name}:{quoted(each.summary)}'" for each in commands if each.name]
     lines += ["    'help:the help of a command'", "    'version:the version'", "  )", "  if (( CURRENT == 2 )) && [[ $words[2] != -* ]]; then",
               "    _describe command commands", "    _files", "    return", "  fi", "  case $words[2] in"]
@@ -148,15 +149,18 @@ def zsh(commands):
         for option in each.options:
             text = quoted(option.text).replace("[", "\\[").replace("]", "\\]").replace(":", "\\:")
             lead = f"({option.short} {option.name})" if option.short else ""
-            names = f"{{{option.short},{option.name}}}" if option.short else option.name
+            # "=": a value may stand behind that or in the next word; "=-": behind that alone; "+": right behind the letter too.
+            ends = "" if not option.value else "=-" if option.name == "--json" else "="
+            names = f"{{{option.short}{'+' if ends else ''},{option.name}{ends}}}" if option.short else option.name + ends
             action = ""
             if option.value:
-                kind = "_files" if option.name in FILES else "_files -/" if option.name in DIRECTORIES else \
+                kind = "_weft_files" if option.name in FILES else "_files -/" if option.name in DIRECTORIES else \
                        f"({' '.join(VALUES[option.name])})" if option.name in VALUES else " "
-                action = f":{re.sub(r'[^A-Z]', '', option.value).lower() or 'value'}:{kind}"
+                optional = ":" if option.name == "--json" else ""
+                action = f"{optional}:{re.sub(r'[^A-Z]', '', option.value).lower() or 'value'}:{kind}"
             form = f"'{lead}'{names}'[{text}]{action}'" if option.short else f"'{names}[{text}]{action}'"
             lines += [f"        {form} \\"]
-        lines += ["        '*:action:(status clear path)'" if name == "cache" else "        '*:file:_files'", "      ;;"]
+        lines += ["        '*:action:(status clear path)'" if name == "cache" else "        '*:file:_weft_files'", "      ;;"]
     return "\n".join(lines + ["  esac", "}", "_weft \"$@\"", ""])
 
 
@@ -172,7 +176,8 @@ def fish(commands):
         for option in each.options:
             line = f"complete -c weft -n {where}" + (f" -s {option.short[1:]}" if option.short else "") + f" -l {option.name[2:]}"
             if option.value and option.name != "--json":
-                line += " -r" + (f" -f -a '{' '.join(VALUES[option.name])}'" if option.name in VALUES else "")
+                line += " -r" if option.name in (*FILES, *DIRECTORIES) else " -x"  # -x: no file
+                line += f" -a '{' '.join(VALUES[option.name])}'" if option.name in VALUES else ""
             text = option.text.replace("\\", "\\\\").replace("'", "\\'")
             lines.append(f"{line} -d '{text}'")
     lines.append("complete -c weft -n '__fish_seen_subcommand_from cache' -f -a 'status clear path'")

@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 from harness import PATIENCE, Skip, require, require_equal, require_in
+from terminal import Terminal
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")))
@@ -167,6 +168,46 @@ def case_bash_completes_names_with_blanks(weft):
     done = subprocess.run(["bash", "--norc", "-c", script], cwd=weft.directory, capture_output=True, text=True, check=False)
     require_equal(done.stderr, "", "standard error")
     require_equal(dict(zip(expected, done.stdout.splitlines(), strict=True)), expected, "what bash completes")
+
+
+# What becomes of the last word; none: nothing fits.
+COMPLETED = {"weft rep": "repl", "weft run --spec": "--specialize", "weft run --specialize=ba": "--specialize=baked", "weft run --specialize ba": "baked",
+             "weft run --emit=lo": "--emit=loops", "weft run --cache-dir=m": "--cache-dir=many/", "weft run T=lo": "T=loose.tns", "weft run --out=z=lo": "--out=z=loose.tns",
+             "weft run -o z=lo": "z=loose.tns", "weft run --json=lo": "--json=loose.tns", "weft 'ij->i' lo": "loose.tns", "weft 'ij->i' --exp": "--explain",
+             "weft cache st": "status", "weft help cal": "calibrate", "weft info --thr": "--threads", "weft info lo": "loose.tns", "weft run --threads lo": None}
+
+
+def case_zsh_completes(weft):
+    """At a terminal, where a key writes the line that is there to a file."""
+    if not shutil.which("zsh"):
+        raise Skip("no zsh")
+    weft.write("loose.tns", "1 1 2\n")
+    os.mkdir(weft.path("many"))
+    setup = (f"unsetopt beep; fpath=({shlex.quote(str(ROOT / 'docs/completions'))} $fpath); autoload -Uz compinit; compinit -u -D; "
+             "tell() { print -r -- $BUFFER >>told; BUFFER=; }; zle -N tell; bindkey '^T' tell\n")
+    with Terminal(weft, "-f", "-i", program=shutil.which("zsh"), columns=200) as terminal:
+        terminal.type(setup, editing=False)
+        for typed in COMPLETED:
+            terminal.type(f"{typed}\t\x14", editing=False)
+        terminal.type("exit\n", editing=False)
+        terminal.end()
+    last = [line.rstrip(" =").split(" ")[-1] for line in weft.text("told").splitlines()]
+    expected = {typed: word or typed.split(" ")[-1] for typed, word in COMPLETED.items()}
+    require_equal(dict(zip(expected, last, strict=True)), expected, "what zsh completes")
+
+
+def case_fish_completes(weft):
+    if not shutil.which("fish"):
+        raise Skip("no fish")
+    weft.write("loose.tns", "1 1 2\n")
+    os.mkdir(weft.path("many"))
+    lines = "".join(f"complete -C {shlex.quote(typed) if chr(39) not in typed else chr(34) + typed + chr(34)}; echo\n" for typed in COMPLETED)
+    environment, _ = weft.environment(None)
+    done = subprocess.run(["fish", "-N", "-c", f"source {ROOT}/docs/completions/weft.fish\n{lines}"], cwd=weft.directory, env=environment,
+                          capture_output=True, text=True, check=False)
+    require_equal(done.stderr, "", "standard error")
+    found = [answer.split("\t")[0].strip() or None for answer in done.stdout.removesuffix("\n").split("\n\n")]
+    require_equal(dict(zip(COMPLETED, found, strict=True)), COMPLETED, "what fish completes")
 
 
 def case_the_first_page_is_short(_):

@@ -17,13 +17,15 @@ CONTROL = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()][0-9A-B]|\x1b[=>]|\x07")
 
 
 class Terminal:
-    def __init__(self, weft, *arguments, env=None, columns=100):
+    def __init__(self, weft, *arguments, env=None, columns=100, program=None):
+        """`program`: another one than the command, as a shell."""
         environment, _ = weft.environment({"TERM": "dumb", **(env or {})})
-        weft.history.append("(at a terminal) " + " ".join((weft.command, *arguments)))
+        program = program or weft.command
+        weft.history.append("(at a terminal) " + " ".join((program, *arguments)))
         self.pid, self.terminal = pty.fork()
         if self.pid == 0:
             os.chdir(weft.directory)
-            os.execve(weft.command, [weft.command, *arguments], environment)
+            os.execve(program, [program, *arguments], environment)
         self.resize(columns)
         self.status = None
         self.shown = b""
