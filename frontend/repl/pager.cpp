@@ -54,10 +54,11 @@ Expected<void> print_paged(std::string_view text) {
   const bool known = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row > 0 && size.ws_col > 0;
   // The prompt takes a row too.
   if (!wanted || !known || rows_of(text, size.ws_col) < size.ws_row) return write_text("", text);
-  const Ignored interrupt(SIGINT);
-  const Ignored closed(SIGPIPE);
   FILE* const pipe = popen(pager != nullptr ? pager : usual_pager, "w");
   if (pipe == nullptr) return write_text("", text);
+  // From here on: programs go on ignoring what was ignored when they were started, and Ctrl-C would not end "cat".
+  const Ignored interrupt(SIGINT);
+  const Ignored closed(SIGPIPE);
   (void)std::fwrite(text.data(), 1, text.size(), pipe);
   const int status = pclose(pipe);
   // A shell says 127 where there is no such command, having read nothing.
