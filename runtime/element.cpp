@@ -1,11 +1,13 @@
 // One element of a tensor, found level by level.
 #include <fmt/format.h>
 
-#include "runtime/convert.h"
+#include <optional>
+#include <vector>
+
+#include "runtime/affine.h"
 #include "runtime/gaps.h"
 #include "runtime/guarded.h"
 #include "runtime/indices.h"
-#include "runtime/level_tensor.h"
 #include "runtime/level_traits.h"
 #include "runtime/placement.h"
 #include "runtime/scalar_traits.h"
@@ -21,8 +23,26 @@ struct Positions {
   std::uint64_t end = 0;
 };
 
+/// An array of coordinates, of 8 and 16 bits too, as layouts have them.
+class StoredCoordinates {
+ public:
+  StoredCoordinates(const Buffer& buffer, unsigned bits) : data_(buffer.data()), bits_(bits) {}
+  std::uint64_t operator[](std::uint64_t n) const {
+    switch (bits_) {
+      case 8: return static_cast<const std::uint8_t*>(data_)[n];
+      case 16: return static_cast<const std::uint16_t*>(data_)[n];
+      case 32: return static_cast<const std::uint32_t*>(data_)[n];
+      default: return static_cast<const std::uint64_t*>(data_)[n];
+    }
+  }
+
+ private:
+  const void* data_;
+  unsigned bits_;
+};
+
 /// First place in [begin, end) whose element is not below `wanted`; the elements ascend.
-std::uint64_t first_not_below(const Indices& elements, std::uint64_t begin, std::uint64_t end, std::uint64_t wanted) {
+std::uint64_t first_not_below(const StoredCoordinates& elements, std::uint64_t begin, std::uint64_t end, std::uint64_t wanted) {
   while (begin < end) {
     const std::uint64_t middle = begin + (end - begin) / 2;
     if (elements[middle] < wanted) {
@@ -34,12 +54,12 @@ std::uint64_t first_not_below(const Indices& elements, std::uint64_t begin, std:
   return begin;
 }
 
-Positions equal(const Indices& elements, Positions within, std::uint64_t wanted) {
+Positions equal(const StoredCoordinates& elements, Positions within, std::uint64_t wanted) {
   const std::uint64_t begin = first_not_below(elements, within.begin, within.end, wanted);
   return {begin, first_not_below(elements, begin, within.end, wanted + 1)};
 }
 
-Positions slot_of(const Indices& slots, Positions within, std::uint64_t wanted, unsigned bits) {
+Positions slot_of(const StoredCoordinates& slots, Positions within, std::uint64_t wanted, unsigned bits) {
   const std::uint64_t count = within.end - within.begin;
   const std::uint64_t first = first_slot(wanted, count);
   for (std::uint64_t probed = 0; probed < count; ++probed) {
@@ -50,7 +70,19 @@ Positions slot_of(const Indices& slots, Positions within, std::uint64_t wanted, 
   return {};
 }
 
-/// What a coordinate leaves of the positions of a level.
+/// The positions of a level below those above.
+Positions children(const Tensor& tensor, std::size_t level, Positions above) {
+  const Level& kind = tensor.format().levels[level];
+  if (is_per_parent(kind.kind)) return above;
+  if (is_dense(kind.kind)) {
+    const std::uint64_t extent = tensor.extent_of_level(level);
+    return {above.begin * extent, (above.begin + 1) * extent};
+  }
+  const Indices pos(tensor.levels()[level].pos, kind.pos_bits);
+  return {pos[above.begin], pos[above.begin + 1]};
+}
+
+/// What a coordinate leaves of the positions of a level whose coordinates ascend.
 Positions entered(const Tensor& tensor, std::size_t level, Positions above, std::uint64_t coordinate) {
   const Level& kind = tensor.format().levels[level];
   const LevelArrays& arrays = tensor.levels()[level];
@@ -61,10 +93,8 @@ Positions entered(const Tensor& tensor, std::size_t level, Positions above, std:
     const std::uint64_t word = arrays.crd.as<const std::uint64_t>()[words + coordinate / 64];
     return (word >> (coordinate % 64) & 1) != 0 ? Positions{child, child + 1} : Positions{};
   }
-  const Indices crd(arrays.crd, kind.crd_bits);
-  if (is_per_parent(kind.kind)) return equal(crd, above, coordinate);
-  const Indices pos(arrays.pos, kind.pos_bits);
-  const Positions fiber{pos[above.begin], pos[above.begin + 1]};
+  const StoredCoordinates crd(arrays.crd, kind.crd_bits);
+  const Positions fiber = children(tensor, level, above);
   if (has_lengths(kind.kind)) {
     const std::uint64_t place = fiber.begin + coordinate;
     return place < fiber.end ? Positions{place, place + 1} : Positions{};
@@ -100,21 +130,68 @@ Element found_at(const Tensor& tensor, std::span<const std::uint64_t> coordinate
   return {value_at(tensor.values(), tensor.format().scalar, place), true};
 }
 
-/// By the place of the coordinates, or among the entries in a plain format where that depends on what else is stored.
-Expected<Element> found_in_layout(const Tensor& tensor, std::span<const std::uint64_t> coordinates) {
-  const Layout& layout = *tensor.format().layout;
-  const auto placement = Placement::of(layout, tensor.extents(), "the tensor");
-  if (!placement) return std::unexpected(placement.error());
-  const bool searched = std::ranges::any_of(layout.levels, [](const LayoutLevel& level) { return level.order != LevelOrder::ascending; });
-  if (placement->depends_on_data() || searched) {
-    const auto plain = in_plain_format(tensor, {}, "the tensor");
-    if (!plain) return std::unexpected(plain.error());
-    return found_at(*plain, coordinates);
+/// An element in a layout. What its coordinates tell of a level is located there; slots and starts of blocks, which they do not tell, are
+/// tried one behind the other, and coordinates that do not ascend looked through.
+class LayoutSearch {
+ public:
+  LayoutSearch(const Tensor& tensor, const Placement& placement, std::span<const std::uint64_t> coordinates)
+      : tensor_(tensor), placement_(placement), values_(placement.levels().size()), variables_(coordinates.begin(), coordinates.end()) {
+    variables_.resize(placement.ranges().size());
   }
-  const auto levels = level_tensor(tensor, {}, "the tensor");
-  if (!levels) return std::unexpected(levels.error());
-  std::vector<std::uint64_t> place(layout.levels.size());
-  return placement->place(coordinates, place) ? found_at(*levels, place) : Element();
+
+  /// Its position.
+  std::optional<std::uint64_t> run() { return below({0, 1}, 0); }
+
+ private:
+  std::optional<std::uint64_t> below(Positions above, std::size_t level) {
+    if (level == values_.size()) return above.begin;
+    const LayoutLevel& stored = placement_.layout().levels[level];
+    const PlacedLevel& placed = placement_.levels()[level];
+    const ValueRange here = placed.at(values_);
+    if (!stored.value || placement_.starts() == level) return tried(above, level, here);
+    const std::int64_t value = stored.value->at(variables_);
+    if (value < here.least || value > here.most) return std::nullopt;
+    values_[level] = value;
+    const auto coordinate = static_cast<std::uint64_t>(value - here.least);
+    if (stored.order == LevelOrder::ascending) {
+      const Positions left = entered(tensor_, level, above, coordinate);
+      return left.begin == left.end ? std::nullopt : below(left, level + 1);
+    }
+    const Positions all = children(tensor_, level, above);
+    for (std::uint64_t position = all.begin; position < all.end; ++position) {
+      if (coordinate_of(level, all, position) != coordinate) continue;
+      if (const auto found = below({position, position + 1}, level + 1)) return found;
+    }
+    return std::nullopt;
+  }
+
+  std::optional<std::uint64_t> tried(Positions above, std::size_t level, const ValueRange& here) {
+    const Positions all = children(tensor_, level, above);
+    for (std::uint64_t position = all.begin; position < all.end; ++position) {
+      values_[level] = here.least + static_cast<std::int64_t>(coordinate_of(level, all, position));
+      if (placement_.starts() == level) variables_[*placement_.layout().levels[level].value->as_variable()] = values_[level];
+      if (const auto found = below({position, position + 1}, level + 1)) return found;
+    }
+    return std::nullopt;
+  }
+
+  std::uint64_t coordinate_of(std::size_t level, Positions siblings, std::uint64_t position) const {
+    const Level& kind = tensor_.format().levels[level];
+    if (is_dense(kind.kind) || has_lengths(kind.kind)) return position - siblings.begin;
+    return StoredCoordinates(tensor_.levels()[level].crd, kind.crd_bits)[position];
+  }
+
+  const Tensor& tensor_;
+  const Placement& placement_;
+  std::vector<std::int64_t> values_;     ///< of the levels
+  std::vector<std::int64_t> variables_;  ///< the modes, then the free names
+};
+
+Expected<Element> found_in_layout(const Tensor& tensor, std::span<const std::uint64_t> coordinates) {
+  const auto placement = Placement::of(*tensor.format().layout, tensor.extents(), "the tensor");
+  if (!placement) return std::unexpected(placement.error());
+  const auto position = LayoutSearch(tensor, *placement, coordinates).run();
+  return position ? Element{value_at(tensor.values(), tensor.format().scalar, *position), true} : Element();
 }
 
 }  // namespace

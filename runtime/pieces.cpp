@@ -296,6 +296,7 @@ Expected<Tensor> by_way_of_plain(const Tensor& tensor, const Resources& resource
 }  // namespace
 
 Expected<void> for_each_entry(const Tensor& tensor, const VisitEntry& visit, const Resources& resources) {
+  if (!visit) return input_error("there is no function that visits the entries");
   return guarded({"visiting the entries of a tensor"}, [&]() -> Expected<void> {
     const auto list = entries(tensor, false, resources);
     if (!list) return std::unexpected(list.error());
@@ -311,6 +312,7 @@ Expected<void> for_each_entry(const Tensor& tensor, const VisitEntry& visit, con
 }
 
 Expected<Tensor> filter(const Tensor& tensor, const VisitEntry& keep, const Resources& resources, Calls calls) {
+  if (!keep) return input_error("there is no function that says which entries are kept");
   return guarded({"filtering a tensor"}, [&]() -> Expected<Tensor> {
     if (tensor.format().layout)
       return by_way_of_plain(tensor, resources, "a filtered tensor",

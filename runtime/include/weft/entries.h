@@ -23,7 +23,8 @@ struct Element {
 };
 
 /// One coordinate per mode. Errors: input, of code order for another number of them, out_of_range beyond an extent, and
-/// what verify() tells of borrowed arrays; resource. A binary search per sparse level; any thread.
+/// what verify() tells of borrowed arrays; resource. A binary search per sparse level, but slots, blocks that begin
+/// anywhere and coordinates in no order are looked through; any thread.
 Expected<Element> at(const Tensor& tensor, std::span<const std::uint64_t> coordinates);
 inline Expected<Element> at(const Tensor& tensor, std::initializer_list<std::uint64_t> coordinates) {
   return at(tensor, std::span(coordinates.begin(), coordinates.size()));

@@ -20,7 +20,7 @@ namespace {
 
 Tensor built(const List& list, const Format& format) {
   auto tensor = build(coordinates(list, format.scalar), format, resources(), "T");
-  REQUIRE(tensor);
+  REQUIRE_MESSAGE(tensor, (tensor ? "" : tensor.error().message));
   return *tensor;
 }
 
@@ -81,6 +81,34 @@ TEST_CASE("elements of every format, stored and absent") {
   }
 }
 
+TEST_CASE("elements of every layout are those that are visited, zeros in slots and blocks included") {
+  constexpr const char* layouts[] = {"bcsr(2,3)", "bcsr(2,2,unaligned)", "csb(2)", "ell", "ell(9)", "sell(2)", "dia", "dia(2)", "vbl",
+                                     "skyline", "coo(unordered)", "(i,j) -> (i:d, j:s unordered)", "(i,j) -> (i:d, j:s desc)",
+                                     "(i,j) -> (i/2:s, j:s<16>, i%2:d)", "(i,j) -> (j-2*i:s, i:d)", "(i,j) -> (i:d, j:h)"};
+  for (std::uint64_t seed = 1; seed <= 320; ++seed) {
+    Random random(seed);
+    List list{{9 + random.below(12), 9}, {}, {}};  // 9: slots for all columns
+    for (std::uint64_t n = random.below(40); n > 0; --n) {
+      list.tuples.push_back({random.below(list.extents[0]), random.below(list.extents[1])});
+      list.values.push_back(static_cast<double>(random.below(3)));
+    }
+    const char* const layout = layouts[seed % std::size(layouts)];
+    INFO("seed ", seed, " layout ", std::string(layout));
+    const Tensor tensor = built(list, *parse_format(layout));
+    const Entries expected = visited(tensor);
+    CHECK(nonzeros(expected) == nonzeros(summed(list)));
+    for (std::uint64_t i = 0; i < list.extents[0]; ++i) {
+      for (std::uint64_t j = 0; j < list.extents[1]; ++j) {
+        const auto known = expected.find({i, j});
+        const auto element = at(tensor, {i, j});
+        REQUIRE(element);
+        CHECK(*element == (known != expected.end() ? Element{known->second, true} : Element()));
+      }
+    }
+    for (const auto& [tuple, value] : expected) CHECK(*at(tensor, tuple) == Element{value, true});
+  }
+}
+
 TEST_CASE("elements of strided memory, of order 0, of borrowed arrays that are wrong") {
   const std::vector<double> memory = {0, 1, 2, 3, 4, 5};
   const auto turned = borrow_dense({3, 2}, memory, {-1, 3}, 2);
@@ -97,6 +125,12 @@ TEST_CASE("elements of strided memory, of order 0, of borrowed arrays that are w
   const auto wrong = borrow_csr(2, 2, pos, crd, std::vector<double>{1});
   REQUIRE(wrong);
   CHECK(at(*wrong, {1, 1}).error().kind == ErrorKind::input);
+}
+
+TEST_CASE("without a function to call there is an error") {
+  const auto tensor = from_dense({5}, std::vector<double>{1, 2, 3, 4, 5}, resources());
+  CHECK(for_each_entry(*tensor, {}, resources()).error().message == "there is no function that visits the entries");
+  CHECK(filter(*tensor, {}, resources()).error().message == "there is no function that says which entries are kept");
 }
 
 TEST_CASE("a walk that ends early") {
