@@ -1,4 +1,4 @@
-"""Tensors of torch and of pydata/sparse, where these are installed: Debian's python3-torch and python3-sparse."""
+"""What torch, pydata/sparse, xarray and pandas have, where these are installed: Debian's python3-torch, -sparse, -xarray, -pandas."""
 
 import numpy as np
 import pytest
@@ -103,6 +103,66 @@ def test_xarray():
     assert np.array_equal(weft.tensor(labelled, format="ds").to_numpy(), MATRIX)
     with pytest.raises(weft.UnsupportedError, match=r"write T0=T0.astype\(float\)"):
         product(labelled.astype(int))
+
+
+def test_xarray_of_several_arrays_is_named():
+    xarray = pytest.importorskip("xarray")
+    with pytest.raises(TypeError, match="^M: cannot directly convert"):
+        weft.evaluate("y(i) = M(i,j)", M=xarray.Dataset({"m": (("a", "b"), MATRIX)}))
+
+
+def test_pandas_dense():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(MATRIX, columns=list("abcd"))
+    assert np.array_equal(product(table), MATRIX @ VECTOR)
+    assert np.array_equal(weft.einsum("ij,j->i", table, pandas.Series(VECTOR)), MATRIX @ VECTOR)
+    assert weft.einsum("i->", table["d"]) == 3
+    for wrong in (table.astype(int), table["a"].astype(int)):
+        with pytest.raises(weft.UnsupportedError, match=r"write T0=T0.astype\(float\)"):
+            weft.einsum("ij"[:wrong.ndim], wrong)
+    for wrong in (pandas.Series([1.0, None], dtype="Float64"), pandas.Series(["a"]), pandas.Series(pandas.date_range("2020", periods=2))):
+        with pytest.raises(TypeError, match="^T0: an array of type"):
+            weft.einsum("i->", wrong)
+
+
+def test_pandas_sparse():
+    """Without the zeros between: a column of 10^9 rows is read as its entries."""
+    pandas = pytest.importorskip("pandas")
+    sparse = pytest.importorskip("scipy.sparse")
+    for dtype in (np.float64, np.float32, np.int64):
+        table = pandas.DataFrame.sparse.from_spmatrix(sparse.csr_matrix(MATRIX.astype(dtype)))
+        assert np.array_equal(product(table), MATRIX @ VECTOR)
+        read = weft.tensor(table)
+        assert read.format == "ss:0,1" and read.nnz == 3 and np.array_equal(read.to_numpy(), MATRIX)
+        assert np.array_equal(weft.einsum("i,i->i", table[3], VECTOR[:3], format="d"), [0, 6, 0])
+    assert weft.einsum("i->", table[3].array) == 3
+    long = pandas.arrays.SparseArray(np.array([2.0, 5.0]), sparse_index=pandas._libs.sparse.IntIndex(10**9, np.array([7, 10**9 - 1], np.int32)),
+                                     fill_value=0.0)
+    assert weft.tensor(pandas.Series(long)).nnz == 2
+    assert weft.einsum("i,i->", pandas.Series(long), long) == 29
+    filled = pandas.Series(pandas.arrays.SparseArray([1.0, np.nan, np.nan]))  # NaN is what fills
+    assert np.array_equal(weft.einsum("i->i", filled, format="d"), [1, np.nan, np.nan], equal_nan=True)
+    with pytest.raises(weft.UnsupportedError, match=r"T0 is of type bool"):
+        weft.einsum("i->", pandas.arrays.SparseArray([False, True]))
+    mixed = pandas.DataFrame({"a": pandas.arrays.SparseArray([0.0, 1.0], fill_value=0.0), "b": [2.0, 3.0]})
+    assert np.array_equal(weft.einsum("ij->i", mixed), [2, 4])
+
+
+def test_memory_of_others_for_results():
+    for package, make, way in (("torch", lambda module: module.zeros(3, dtype=module.float64), "out.numpy()"),
+                               ("xarray", lambda module: module.DataArray(np.zeros(3)), "out.values"),
+                               ("pandas", lambda module: module.Series(np.zeros(3)), "out.values")):
+        try:
+            module = __import__(package)
+        except ImportError:
+            continue
+        out = make(module)
+        with pytest.raises(weft.InputError, match=f"out= for out is no array: a dense numpy array is wanted; {way.replace('(', '.').replace(')', '.')} is one"):
+            weft.einsum("ij,j->i", MATRIX, VECTOR, out=out)
+        weft.einsum("ij,j->i", MATRIX, VECTOR, out=eval(way))
+        assert np.array_equal(np.asarray(out), MATRIX @ VECTOR)
+    with pytest.raises(weft.InputError, match="a dense numpy array is wanted$"):
+        weft.einsum("ij,j->i", MATRIX, VECTOR, out=[0.0, 0, 0])
 
 
 def test_arrays_with_coordinates_of_their_own():

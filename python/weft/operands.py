@@ -51,9 +51,10 @@ def _adapted(name, operand):
     unmasked(name, operand)
     if isinstance(operand, np.ndarray):
         return _array(name, operand)
-    pydata = _pydata(name, operand)
-    if pydata is not None:
-        return pydata
+    for entries in (_pandas, _pydata):
+        made = entries(name, operand)
+        if made is not None:
+            return made
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(operand, torch.Tensor):
         return _torch(name, operand)
@@ -95,6 +96,8 @@ def _converted(name, operand):
         array = unmasked(name, np.asanyarray(operand))
     except ValueError as error:
         raise InputError(f"{name}: {error}") from None
+    except TypeError as error:  # of what is no array after all, as a Dataset of xarray
+        raise TypeError(f"{name}: {error}") from None
     if array.dtype == object and isinstance(operand, (list, tuple)):
         raise InputError(f"{name}: lists of different lengths, or of what are no numbers, are no tensor")
     return array
@@ -183,6 +186,26 @@ def _diagonals(name, matrix):
     inside = (-rows < offsets) & (offsets < columns) if rows and columns and data.shape[1] else np.zeros(len(offsets), bool)
     return _like(matrix, data=np.ascontiguousarray(data[inside, :columns], dtype=matrix.dtype.newbyteorder("=")),
                  offsets=np.ascontiguousarray(offsets[inside], dtype=np.int64))
+
+
+def _pandas(name, operand):
+    """Columns of pandas that store what is not 0 alone, as their entries; None for others, which become arrays."""
+    pandas = sys.modules.get("pandas")
+    if pandas is None or not isinstance(operand, (pandas.DataFrame, pandas.Series, pandas.arrays.SparseArray)):
+        return None
+    if isinstance(operand, pandas.DataFrame):
+        columns = [operand.iloc[:, number].array for number in range(operand.shape[1])]
+    else:
+        columns = [operand.array if isinstance(operand, pandas.Series) else operand]
+    # NaN and other numbers that fill are read as the values that they are.
+    if not columns or not all(isinstance(column, pandas.arrays.SparseArray) and column.fill_value == 0 for column in columns):
+        return None
+    rows = [column.sp_index.to_int_index().indices for column in columns]
+    values = values_of_entries(name, np.concatenate([column.sp_values for column in columns]))
+    coordinates = [np.concatenate(rows)]
+    if isinstance(operand, pandas.DataFrame):
+        coordinates.append(np.repeat(np.arange(len(columns)), [len(each) for each in rows]))
+    return _engines.current().tensor((values, coordinates), shape=operand.shape)
 
 
 def _pydata(name, operand):

@@ -95,6 +95,18 @@ def deliver(tensor, as_matrix, shared):
     return made
 
 
+def _memory_of(out):
+    """What gives the memory of an array of torch, xarray or pandas as one of numpy, if it has such memory."""
+    for way, take in (("out.numpy()", lambda: out.numpy()), ("out.values", lambda: out.values)):
+        try:
+            array = take()
+            if isinstance(array, np.ndarray) and array.flags.writeable and np.shares_memory(array, take()):
+                return way
+        except Exception:  # whatever else has such a name
+            continue
+    return None
+
+
 def into(name, out, like, used):
     """Memory like `like`, for an `out` that a kernel cannot write to; what cannot be one at all is an error.
 
@@ -102,7 +114,8 @@ def into(name, out, like, used):
     """
     if not isinstance(out, np.ndarray):
         what = "a weft.Tensor, which does not change" if isinstance(out, _weft.Tensor) else "sparse" if hasattr(out, "tocsr") else "no array"
-        raise _wrong(name, f"out= for {name} is {what}: a dense numpy array is wanted")
+        way = _memory_of(out)
+        raise _wrong(name, f"out= for {name} is {what}: a dense numpy array is wanted" + (f"; {way} is one over the same memory" if way else ""))
     if out.shape != like.shape:
         raise _wrong(name, f"out= for {name} has the shape {out.shape}, the result has {like.shape}")
     if out.dtype.newbyteorder("=") not in (np.float64, np.float32):
