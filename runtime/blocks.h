@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
+#include <string_view>
 
+#include "weft/error.h"
 #include "weft/memory.h"
 
 namespace weft {
@@ -31,6 +34,22 @@ template <class F>
 void for_blocks(const Threads& threads, const Blocks& blocks, F&& f) {
   threads.for_each(static_cast<std::size_t>(blocks.number),
                    [&](std::size_t block, unsigned) { f(blocks.begin(block), blocks.end(block), block); });
+}
+
+/// The same in parts of blocks, one behind the other, until the token is cancelled. What is left out then is for the caller to tell:
+/// check_not_cancelled() behind it.
+template <class F>
+void for_parts(const Resources& resources, const Blocks& blocks, F&& f) {
+  constexpr std::uint64_t part = std::uint64_t{1} << 18;
+  for_blocks(resources.threads, blocks, [&](std::uint64_t begin, std::uint64_t end, std::uint64_t block) {
+    for (; begin < end && !resources.cancellation.cancelled(); begin += std::min(part, end - begin))
+      f(begin, begin + std::min(part, end - begin), block);
+  });
+}
+
+inline Expected<void> check_not_cancelled(const Resources& resources, std::string_view doing) {
+  if (!resources.cancellation.cancelled()) return {};
+  return fail(ErrorKind::cancelled, std::string("cancelled while ").append(doing));
 }
 
 }  // namespace weft

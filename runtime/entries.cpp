@@ -47,21 +47,20 @@ namespace {
 template <class T, class Coordinate>
 void expand(const Leaves& leaves, std::size_t level, std::uint64_t positions, std::span<T> out,
             const Resources& resources, Coordinate&& coordinate) {
-  for_blocks(resources.threads, Blocks(out.size(), resources.threads),
-             [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
-               std::uint64_t position = leaves.position_of(level, positions, begin);
-               for (std::uint64_t leaf = begin; leaf < end; ++position) {
-                 const std::uint64_t stop = std::min(end, leaves.begin(level, position + 1));
-                 const auto each = static_cast<T>(coordinate(position));
-                 // As many as most short fibers have, without asking how many: what is too much is written over.
-                 constexpr std::uint64_t few = 4;
-                 if (end - leaf >= few) {
-                   std::fill_n(out.begin() + static_cast<std::ptrdiff_t>(leaf), few, each);
-                   leaf = std::min(leaf + few, stop);
-                 }
-                 for (; leaf < stop; ++leaf) out[leaf] = each;
-               }
-             });
+  for_parts(resources, Blocks(out.size(), resources.threads), [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
+    std::uint64_t position = leaves.position_of(level, positions, begin);
+    for (std::uint64_t leaf = begin; leaf < end; ++position) {
+      const std::uint64_t stop = std::min(end, leaves.begin(level, position + 1));
+      const auto each = static_cast<T>(coordinate(position));
+      // As many as most short fibers have, without asking how many: what is too much is written over.
+      constexpr std::uint64_t few = 4;
+      if (end - leaf >= few) {
+        std::fill_n(out.begin() + static_cast<std::ptrdiff_t>(leaf), few, each);
+        leaf = std::min(leaf + few, stop);
+      }
+      for (; leaf < stop; ++leaf) out[leaf] = each;
+    }
+  });
 }
 
 Expected<Buffer> level_coordinates(const Tensor& tensor, const Leaves& leaves, std::size_t l, std::uint64_t count,
@@ -83,15 +82,14 @@ Expected<Buffer> level_coordinates(const Tensor& tensor, const Leaves& leaves, s
     auto out = buffer->as<T>();
     if (has_lengths(level.kind)) {
       const Indices pos(tensor.levels()[l].pos, level.pos_bits);
-      for_blocks(resources.threads, Blocks(pos.size() - 1, resources.threads, 1 << 10),
-                 [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
-                   for (std::uint64_t parent = begin; parent < end; ++parent)
-                     for (std::uint64_t position = pos[parent]; position < pos[parent + 1]; ++position) {
-                       const auto first = static_cast<std::ptrdiff_t>(leaves.begin(l, position));
-                       const auto behind = static_cast<std::ptrdiff_t>(leaves.begin(l, position + 1));
-                       std::fill(out.begin() + first, out.begin() + behind, static_cast<T>(position - pos[parent]));
-                     }
-                 });
+      for_parts(resources, Blocks(pos.size() - 1, resources.threads, 1 << 10), [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
+        for (std::uint64_t parent = begin; parent < end; ++parent)
+          for (std::uint64_t position = pos[parent]; position < pos[parent + 1]; ++position) {
+            const auto first = static_cast<std::ptrdiff_t>(leaves.begin(l, position));
+            const auto behind = static_cast<std::ptrdiff_t>(leaves.begin(l, position + 1));
+            std::fill(out.begin() + first, out.begin() + behind, static_cast<T>(position - pos[parent]));
+          }
+      });
     } else if (stored)
       with_width(level.crd_bits, [&]<class S>(S) {
         auto crd = tensor.levels()[l].crd.as<S>();
@@ -111,19 +109,18 @@ Expected<Buffer> gathered_values(const Tensor& tensor, std::uint64_t count, cons
   with_width(bytes * 8, [&]<class T>(T) {  // moved as bits, whatever the scalar is
     auto given = tensor.values().as<T>();
     auto out = buffer->as<T>();
-    for_blocks(resources.threads, Blocks(count, resources.threads),
-               [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
-                 for (std::uint64_t n = begin; n < end; ++n) {
-                   std::uint64_t element = tensor.offset();
-                   std::uint64_t rest = n;
-                   for (std::size_t l = tensor.order(); l-- > 0;) {
-                     std::uint64_t extent = tensor.extent_of_level(l);
-                     element += rest % extent * tensor.levels()[l].stride;  // wraps for negative strides, as it must
-                     rest /= extent;
-                   }
-                   out[n] = given[element];
-                 }
-               });
+    for_parts(resources, Blocks(count, resources.threads), [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
+      for (std::uint64_t n = begin; n < end; ++n) {
+        std::uint64_t element = tensor.offset();
+        std::uint64_t rest = n;
+        for (std::size_t l = tensor.order(); l-- > 0;) {
+          std::uint64_t extent = tensor.extent_of_level(l);
+          element += rest % extent * tensor.levels()[l].stride;  // wraps for negative strides, as it must
+          rest /= extent;
+        }
+        out[n] = given[element];
+      }
+    });
   });
   return buffer;
 }
@@ -133,7 +130,7 @@ Expected<Coordinates> nonzeros(Coordinates all, const Resources& resources) {
   const Blocks blocks(all.count, resources.threads);
   std::vector<std::uint64_t> kept(blocks.number + 1, 0);
   auto scan = [&](auto values, auto&& f) {
-    for_blocks(resources.threads, blocks, [&](std::uint64_t begin, std::uint64_t end, std::uint64_t block) {
+    for_parts(resources, blocks, [&](std::uint64_t begin, std::uint64_t end, std::uint64_t block) {
       for (std::uint64_t n = begin; n < end; ++n)
         if (values[n] != 0) f(n, block);
     });
@@ -142,6 +139,7 @@ Expected<Coordinates> nonzeros(Coordinates all, const Resources& resources) {
     with_element(all.scalar, [&]<class T>(T) { scan(std::as_const(all.values).template as<T>(), f); });
   };
   scan_any([&](std::uint64_t, std::uint64_t block) { ++kept[block]; });
+  if (auto goes_on = check_not_cancelled(resources, "listing entries"); !goes_on) return std::unexpected(goes_on.error());
   std::uint64_t total = 0;
   for (std::uint64_t& count : kept) total += std::exchange(count, total);
   if (total == all.count) return all;
@@ -156,7 +154,7 @@ Expected<Coordinates> nonzeros(Coordinates all, const Resources& resources) {
       scan_any([&](std::uint64_t n, std::uint64_t block) { to[next[block]++] = from[n]; });
     });
     buffer = std::move(*result);
-    return {};
+    return check_not_cancelled(resources, "listing entries");
   };
   for (std::size_t m = 0; m < all.crd.size(); ++m)
     if (auto done = compact(all.crd[m], coordinate_bits(all.extents[m])); !done) return std::unexpected(done.error());
@@ -185,7 +183,7 @@ static Expected<Coordinates> listed_entries(const Tensor& tensor, bool drop_zero
   result.crd.resize(tensor.order());
   const Leaves leaves(tensor);
   for (std::size_t l = 0; l < tensor.order(); ++l) {
-    if (resources.cancellation.cancelled()) return fail(ErrorKind::cancelled, "cancelled while listing entries");
+    if (auto goes_on = check_not_cancelled(resources, "listing entries"); !goes_on) return std::unexpected(goes_on.error());
     auto crd = level_coordinates(tensor, leaves, l, result.count, resources);
     if (!crd) return std::unexpected(crd.error());
     result.crd[tensor.format().mode_order[l]] = std::move(*crd);
@@ -199,6 +197,7 @@ static Expected<Coordinates> listed_entries(const Tensor& tensor, bool drop_zero
   } else {
     result.values = tensor.values();
   }
+  if (auto goes_on = check_not_cancelled(resources, "listing entries"); !goes_on) return std::unexpected(goes_on.error());
   return drop_zeros ? nonzeros(std::move(result), resources) : std::move(result);
 }
 

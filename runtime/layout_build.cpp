@@ -114,6 +114,9 @@ class LayoutBuild {
 
   bool is_computed(std::size_t l) const { return !placement_.is_slot(l) && !placement_.starts_at(l) && !placement_.is_counted(l); }
 
+  std::string building() const { return fmt::format("building {}", name_); }
+
+
   /// The levels that the coordinates alone tell. Slots are all number 0 until they are numbered.
   Expected<void> place() {
     levels_.extents = placement_.level_extents();
@@ -131,10 +134,11 @@ class LayoutBuild {
     std::vector<std::uint64_t> offender(blocks.number, saturated);
     const auto kept = keep->as<std::uint8_t>();
     std::ranges::fill(kept, std::uint8_t{1});
-    for_tiles(modes_, no_offsets, blocks, resources_.threads,
+    for_tiles(modes_, no_offsets, blocks, resources_,
               [&](std::uint64_t begin, std::span<const std::span<const std::int64_t>> columns, std::uint64_t block) {
                 place_tile(begin, columns, kept, offender[block]);
               });
+    if (auto goes_on = check_not_cancelled(resources_, building()); !goes_on) return goes_on;
     for (const std::uint64_t entry : offender)
       if (entry != saturated) return without_place(entry);
     levels_.values = std::exchange(modes_.values, {});
@@ -246,12 +250,13 @@ class LayoutBuild {
     if (auto done = add_column(keys, above); !done) return std::unexpected(done.error());
     const Affine value = layout_.levels[starts.counted].value->plus(Affine::variable(starts.name));
     const WrittenColumn to = column(keys, above);
-    for_tiles(modes_, std::vector<std::int64_t>(modes_.crd.size(), 0), Blocks(modes_.count, resources_.threads), resources_.threads,
+    for_tiles(modes_, std::vector<std::int64_t>(modes_.crd.size(), 0), Blocks(modes_.count, resources_.threads), resources_,
               [&](std::uint64_t begin, std::span<const std::span<const std::int64_t>> columns, std::uint64_t) {
                 std::vector<std::int64_t> values(columns.front().size());
                 value.at(columns, values);
                 for (std::size_t n = 0; n < values.size(); ++n) to.put(begin + n, static_cast<std::uint64_t>(values[n] - range.least));
               });
+    if (auto goes_on = check_not_cancelled(resources_, building()); !goes_on) return std::unexpected(goes_on.error());
     return keys;
   }
 

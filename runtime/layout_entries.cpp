@@ -20,10 +20,11 @@ Expected<Buffer> kept_values(const Coordinates& list, Zeros zeros, const Resourc
   const auto kept = keep->as<std::uint8_t>();
   with_element(list.scalar, [&]<class T>(T) {
     const auto values = std::as_const(list.values).as<T>();
-    for_blocks(resources.threads, Blocks(list.count, resources.threads), [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
+    for_parts(resources, Blocks(list.count, resources.threads), [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
       for (std::uint64_t n = begin; n < end; ++n) kept[n] = !is_left_out(values[n], zeros);
     });
   });
+  if (auto goes_on = check_not_cancelled(resources, "listing entries"); !goes_on) return std::unexpected(goes_on.error());
   return keep;
 }
 
@@ -42,7 +43,7 @@ class Mapping {
   void run(const Resources& resources) {
     std::vector<std::int64_t> first;
     for (const PlacedLevel& level : placement_.levels()) first.push_back(level.low ? 0 : level.range.least);
-    for_tiles(levels_, first, Blocks(levels_.count, resources.threads), resources.threads,
+    for_tiles(levels_, first, Blocks(levels_.count, resources.threads), resources,
               [&](std::uint64_t begin, std::span<const std::span<const std::int64_t>> columns, std::uint64_t) {
                 Tile(*this, begin, columns).map();
               });
@@ -156,6 +157,7 @@ Expected<StoredPlaces> stored_places(const Tensor& tensor, const Placement& plac
     keep = std::move(*all);
   }
   Mapping(placement, places.levels, places.modes, keep.as<std::uint8_t>()).run(resources);
+  if (auto goes_on = check_not_cancelled(resources, "listing entries"); !goes_on) return std::unexpected(goes_on.error());
   places.keep = std::move(keep);
   return places;
 }

@@ -118,14 +118,18 @@ class Distribution {
 
   /// Writes an array of every list: f(list, place, entry) for every entry that goes to one.
   template <class F>
-  void for_each(const Resources& resources, const F& f) const {
+  Expected<void> for_each(const Resources& resources, const F& f) const {
     for_blocks(resources.threads, blocks_, [&](std::uint64_t begin, std::uint64_t end, std::uint64_t block) {
       const auto first = next_.begin() + static_cast<std::ptrdiff_t>(block * (lists_ + 1));
       std::vector<std::uint64_t> next(first, first + lists_ + 1);
       const std::span<const std::uint16_t> to = chosen_.as<const std::uint16_t>();
-      for (std::uint64_t entry = begin; entry < end; ++entry)
+      for (std::uint64_t entry = begin; entry < end; ++entry) {
+        if ((entry - begin) % entries_between_polls == 0 && resources.cancellation.cancelled()) return;
         if (const std::uint32_t list = to[entry]; list < lists_) f(list, next[list]++, entry);
+      }
     });
+    if (resources.cancellation.cancelled()) return interrupted();
+    return {};
   }
 
  private:
@@ -162,18 +166,20 @@ Expected<std::vector<Coordinates>> distributed(const Coordinates& list, const Di
     const Indices from(list.crd[m], coordinate_bits(list.extents[m]));
     std::vector<PlacedIndices> to;
     for (Coordinates& one : lists) to.emplace_back(one.crd[m], coordinate_bits(one.extents[m]));
-    distribution.for_each(resources, [&](std::uint32_t number, std::uint64_t place, std::uint64_t entry) {
+    const auto written = distribution.for_each(resources, [&](std::uint32_t number, std::uint64_t place, std::uint64_t entry) {
       to[number].put(place, from[entry] - (m == mode ? begins[number] : 0));
     });
+    if (!written) return std::unexpected(written.error());
   }
-  with_width(scalar_bytes(list.scalar) * 8, [&]<class T>(T) {  // moved as bits, whatever the scalar is
+  const auto written = with_width(scalar_bytes(list.scalar) * 8, [&]<class T>(T) {  // moved as bits, whatever the scalar is
     const auto from = list.values.as<const T>();
     std::vector<std::span<T>> to;
     for (Coordinates& one : lists) to.push_back(one.values.as<T>());
-    distribution.for_each(resources, [&](std::uint32_t number, std::uint64_t place, std::uint64_t entry) {
+    return distribution.for_each(resources, [&](std::uint32_t number, std::uint64_t place, std::uint64_t entry) {
       to[number][place] = from[entry];
     });
   });
+  if (!written) return std::unexpected(written.error());
   return lists;
 }
 
@@ -242,7 +248,7 @@ Expected<std::vector<std::uint64_t>> joined_extents(std::span<const Tensor> tens
 /// Writes a list to places of another from `first` on, the coordinates of `mode` moved up by `begin`.
 void copy_entries(const Coordinates& from, Coordinates& to, std::uint64_t first, std::uint32_t mode, std::uint64_t begin,
                   const Resources& resources) {
-  for_blocks(resources.threads, Blocks(from.count, resources.threads), [&](std::uint64_t begins, std::uint64_t ends, std::uint64_t) {
+  for_parts(resources, Blocks(from.count, resources.threads), [&](std::uint64_t begins, std::uint64_t ends, std::uint64_t) {
     for (std::uint32_t m = 0; m < from.crd.size(); ++m) {
       const Indices crd(from.crd[m], coordinate_bits(from.extents[m]));
       const PlacedIndices places(to.crd[m], coordinate_bits(to.extents[m]));
@@ -276,6 +282,7 @@ Expected<Tensor> appended_tensors(std::span<const Tensor> tensors, std::uint32_t
     first += list.count;
     begin += tensors[number].extents()[mode];
   }
+  if (resources.cancellation.cancelled()) return interrupted();
   // One behind the other in the mode that is stored first they are in order; else not in any that is known.
   const std::vector<std::uint32_t>& order = tensors.front().format().mode_order;
   const auto in_order = [&](const Tensor& tensor) { return tensor.format().mode_order == order; };

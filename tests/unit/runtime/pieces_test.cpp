@@ -2,8 +2,10 @@
 #include <doctest/doctest.h>
 
 #include <atomic>
+#include <functional>
 #include <iterator>
 #include <random>
+#include <utility>
 
 #include "unit/runtime/reference.h"
 #include "unit/sanitized.h"
@@ -125,6 +127,40 @@ TEST_CASE("elements of strided memory, of order 0, of borrowed arrays that are w
   const auto wrong = borrow_csr(2, 2, pos, crd, std::vector<double>{1});
   REQUIRE(wrong);
   CHECK(at(*wrong, {1, 1}).error().kind == ErrorKind::input);
+}
+
+TEST_CASE("who cancels waits for the loop at hand, not for the rest of a list") {
+  std::vector<std::uint64_t> rows, columns;
+  for (std::uint64_t n = 0; n < 60000; ++n) rows.push_back(n % 3000), columns.push_back(n * 7 % 2000);
+  for (const char* const format : {"ds", "dia(8)", "coo(unordered)", "bcsr(2,2)"}) {
+    const auto made = from_coo({3000, 2000}, {rows, columns}, std::vector<double>(60000, 1), *parse_format(format), resources());
+    REQUIRE(made);
+    using Call = std::function<Expected<void>(const Resources&)>;
+    const auto told = [](const auto& result) { return result ? Expected<void>() : std::unexpected(result.error()); };
+    const std::pair<const char*, Call> calls[] = {
+        {"visit", [&](const Resources& with) { return for_each_entry(*made, [](auto, double) { return true; }, with); }},
+        {"filter", [&](const Resources& with) { return told(filter(*made, [](auto, double) { return true; }, with, Calls::at_once)); }},
+        {"split", [&](const Resources& with) { return told(split(*made, 1, {500}, with)); }}};
+    for (const auto& [name, call] : calls) {
+      INFO(std::string(format), " ", std::string(name));
+      // The token is set in each of the loops in turn, until there are no more of them.
+      bool reached = true;
+      for (int wanted = 1; reached; ++wanted) {
+        const Cancellation token;
+        int begun = 0;
+        int behind = 0;
+        const Threads threads(2, [&](unsigned slots, const std::function<void(unsigned)>& body) {
+          behind += token.cancelled() ? 1 : 0;
+          if (++begun == wanted) token.cancel();
+          for (unsigned slot = 0; slot < slots; ++slot) body(slot);
+        });
+        const auto done = call({.memory = Memory(), .threads = threads, .cancellation = token, .progress = {}});
+        if (!done) CHECK(done.error().kind == ErrorKind::cancelled);
+        CHECK(behind <= 2);
+        reached = begun >= wanted;
+      }
+    }
+  }
 }
 
 TEST_CASE("without a function to call there is an error") {
