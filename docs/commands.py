@@ -111,7 +111,7 @@ _weft() {{
   case $command in
 {cases}
     help) _weft_words "{' '.join(COMMANDS)}"; return ;;
-    -*) options="{' '.join(words(commands[0]))}" ;;
+    -*) options="{' '.join(dict.fromkeys([*words(commands[0]), *run.split()]))}" ;;  # before an expression
     *) options="{run}" ;;  # an expression
   esac
   if [ "$COMP_CWORD" -eq 1 ] && [[ $word != -* ]]; then
@@ -144,9 +144,12 @@ def zsh(commands):
               "    _describe command commands", "    _files", "    return", "  fi", "  case $words[2] in"]
     run = next(each for each in commands if each.name == "run")
     lines += ["    help) _describe command commands ;;"]
-    for name, each in [*((each.name or "-*", each) for each in commands), ("*", run)]:  # an expression means run
-        lines += [f"    {name})", "      _arguments \\"]
-        for option in each.options:
+    # An expression means run, whose options may stand before it too.
+    first = {option.name: option for option in (*commands[0].options, *run.options)}
+    cases = [("-*", "", list(first.values())), *((each.name, each.name, each.options) for each in commands if each.name), ("*", "run", run.options)]
+    for case, name, options in cases:
+        lines += [f"    {case})", "      _arguments \\"]
+        for option in options:
             text = quoted(option.text).replace("[", "\\[").replace("]", "\\]").replace(":", "\\:")
             lead = f"({option.short} {option.name})" if option.short else ""
             # "=": a value may stand behind that or in the next word; "=-": behind that alone; "+": right behind the letter too.

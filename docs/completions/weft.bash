@@ -40,7 +40,7 @@ _weft() {
     cache) options="-h --help --cache-dir --json -q --quiet" ;;
     calibrate) options="-h --help -o --output -q --quiet" ;;
     help) _weft_words "run plan compare repl info convert layout cache calibrate"; return ;;
-    -*) options="-V --version -h --help" ;;
+    -*) options="-V --version -h --help --format -o --out --repeat --tree --schedule --objective --prove --unfused --calls --no-cache --cache-dir --dump --specialize --deterministic --strict-fp --checked --paranoid --emit --html --count --explain -t --threads --memory-limit --json -q --quiet -v --verbose" ;;  # before an expression
     *) options="-h --help --format -o --out --repeat --tree --schedule --objective --prove --unfused --calls --no-cache --cache-dir --dump --specialize --deterministic --strict-fp --checked --paranoid --emit --html --count --explain -t --threads --memory-limit --json -q --quiet -v --verbose" ;;  # an expression
   esac
   if [ "$COMP_CWORD" -eq 1 ] && [[ $word != -* ]]; then

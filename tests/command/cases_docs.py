@@ -142,11 +142,11 @@ def case_bash_completes(_):
         raise Skip("no bash")
     script = f"""source {ROOT}/docs/completions/weft.bash
 compopt() {{ :; }}
-for line in "weft r" "weft 'ij->i' --exp" "weft plan --emit a" "weft cache s" "weft --vers" "weft info --thr" "weft help cal" "weft compare --rep"; do
+for line in "weft r" "weft 'ij->i' --exp" "weft plan --emit a" "weft cache s" "weft --vers" "weft --expl" "weft info --thr" "weft help cal" "weft compare --rep"; do
   eval "COMP_WORDS=($line)"; COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); COMPREPLY=(); _weft; echo "${{COMPREPLY[*]}}"
 done"""
     done = subprocess.run(["bash", "--norc", "-c", script], capture_output=True, text=True, check=False)
-    require_equal((done.stdout.splitlines(), done.stderr), (["run repl", "--explain", "asm", "status", "--version", "--threads", "calibrate", "--repeat"], ""),
+    require_equal((done.stdout.splitlines(), done.stderr), (["run repl", "--explain", "asm", "status", "--version", "--explain", "--threads", "calibrate", "--repeat"], ""),
                   "what bash completes")
 
 
@@ -174,7 +174,7 @@ def case_bash_completes_names_with_blanks(weft):
 COMPLETED = {"weft rep": "repl", "weft run --spec": "--specialize", "weft run --specialize=ba": "--specialize=baked", "weft run --specialize ba": "baked",
              "weft run --emit=lo": "--emit=loops", "weft run --cache-dir=m": "--cache-dir=many/", "weft run T=lo": "T=loose.tns", "weft run --out=z=lo": "--out=z=loose.tns",
              "weft run -o z=lo": "z=loose.tns", "weft run --json=lo": "--json=loose.tns", "weft 'ij->i' lo": "loose.tns", "weft 'ij->i' --exp": "--explain",
-             "weft cache st": "status", "weft help cal": "calibrate", "weft info --thr": "--threads", "weft info lo": "loose.tns", "weft run --threads lo": None}
+             "weft --emit=lo": "--emit=loops", "weft --expl": "--explain", "weft --vers": "--version", "weft cache st": "status", "weft help cal": "calibrate", "weft info --thr": "--threads", "weft info lo": "loose.tns", "weft run --threads lo": None}
 
 
 def case_zsh_completes(weft):
