@@ -116,7 +116,6 @@ class LayoutBuild {
 
   std::string building() const { return fmt::format("building {}", name_); }
 
-
   /// The levels that the coordinates alone tell. Slots are all number 0 until they are numbered.
   Expected<void> place() {
     levels_.extents = placement_.level_extents();

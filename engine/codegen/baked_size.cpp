@@ -277,6 +277,7 @@ class BakedWalk {
       if (!each.is_given_by(index)) continue;
       std::optional<std::uint64_t>& given = known.coordinates[each.index];
       given.reset();
+      if (each.cover) continue;  // found, and not folded
       std::uint64_t sum = static_cast<std::uint64_t>(each.offset);  // in 64 bits, as code computes it
       const bool constant = std::ranges::all_of(each.of, [&](const loop::Summand& summand) {
         const std::optional<std::uint64_t>& of = known.coordinates[summand.index];

@@ -203,13 +203,13 @@ llvm::Value* Generator::given_extent(const loop::IndexDefinition& definition) {
   return definition.part.modulus == 0 ? quotients : emit_->minimum(quotients, emit_->constant(definition.part.modulus));
 }
 
-/// The coordinate of a loop's index, and those that it gives.
+/// The coordinate of a loop's index, or a start that is found, and those that it gives.
 void Generator::take_coordinate(Scope& scope, loop::IndexId index, llvm::Value* coordinate) {
   scope.coordinates[index] = coordinate;
   llvm::IRBuilder<>& ir = emit_->ir();
   for (const loop::IndexDefinition& each : program_.definitions) {
     const auto is_bound = [&](const loop::Summand& summand) { return scope.coordinates[summand.index] != nullptr; };
-    if (!each.is_given_by(index) || !std::ranges::all_of(each.of, is_bound)) continue;
+    if (each.cover || !each.is_given_by(index) || !std::ranges::all_of(each.of, is_bound)) continue;  // a start is found, not computed
     llvm::Value* sum = each.is_sum() ? sum_of(each, scope) : coordinate;
     llvm::Value* given = each.part.divisor == 1 ? sum : ir.CreateUDiv(sum, emit_->constant(each.part.divisor));
     if (each.part.modulus != 0) given = ir.CreateURem(given, emit_->constant(each.part.modulus));

@@ -233,13 +233,49 @@ void Generator::bind(std::span<const loop::Step> steps, const Scope& scope, std:
   const loop::AccessId access = step.access;
   const StorageCode& storage = storage_of(access);
   const Cursor& cursor = scope.cursors[access];
-  llvm::Value* coordinate = scope.coordinates[program_.accesses[access].indices[cursor.bound]];
-  if (loop::is_at_sum(program_, program_.accesses[access], cursor.bound) && !finds_itself_beyond(step, storage, cursor.bound)) {
+  const loop::Access& accessed = program_.accesses[access];
+  if (const loop::IndexDefinition* const start = loop::cover_at(program_, accessed, cursor.bound)) {
+    bind_start(*start, steps, scope, fingers, body, then);
+    return;
+  }
+  llvm::Value* coordinate = scope.coordinates[accessed.indices[cursor.bound]];
+  const loop::IndexDefinition* const given = loop::definition_of(program_, accessed.indices[cursor.bound]);
+  const bool inside = given != nullptr && loop::is_within_block(program_, *given);
+  if (loop::is_at_sum(program_, accessed, cursor.bound) && !inside && !finds_itself_beyond(step, storage, cursor.bound)) {
     llvm::Value* within = emit_->ir().CreateICmpULT(coordinate, storage.levels[cursor.bound].extent);
     emit_->if_then(within, [&] { bind_within(steps, scope, fingers, body, then); });
     return;
   }
   bind_within(steps, scope, fingers, body, then);
+}
+
+/// The first step binds the level of a start: the greatest that is not above the sum, if that is within the width of a block.
+void Generator::bind_start(const loop::IndexDefinition& start, std::span<const loop::Step> steps, const Scope& scope,
+                           std::span<const Finger> fingers, const loop::Block* body, Then then) {
+  const loop::Step& step = steps.front();
+  const loop::AccessId access = step.access;
+  llvm::Value* wanted = sum_of(start, scope);
+  const auto go_on = [&](const Cursor& found, llvm::Value* coordinate) {
+    const auto inside = [&] {
+      Scope inner = scope;
+      inner.cursors[access] = found;
+      take_coordinate(inner, start.index, coordinate);
+      bind(steps.subspan(1), inner, fingers, body, then);
+    };
+    if (*start.cover == 0) inside();
+    else emit_->if_then(emit_->ir().CreateICmpULT(emit_->sub(wanted, coordinate), emit_->constant(*start.cover)), inside);
+  };
+  const auto finger = std::ranges::find_if(fingers, [&](const Finger& each) {
+    return each.access == access && step.algorithm == loop::Algorithm::gallop;
+  });
+  const bool follows = finger != fingers.end();
+  const auto search = [&] {
+    locate_start(*emit_, storage_of(access), scope.cursors[access], wanted, follows ? &finger->place : nullptr,
+                 follows ? finger->end : nullptr, go_on);
+  };
+  // Below 0 there is no start.
+  if (start.offset < 0) emit_->if_then(emit_->ir().CreateICmpSGE(wanted, emit_->constant(0)), search);
+  else search();
 }
 
 /// Whether a search for a coordinate out of range finds nothing by itself, and harms none that comes later.

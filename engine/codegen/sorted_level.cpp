@@ -70,18 +70,21 @@ class ComparedCoordinates {
     return emit.vector_bits() / storage.level(level).crd_bits;
   }
 
-  /// Bit n: whether the coordinate at place + n is the wanted one; those from the end on are not.
-  llvm::Value* equal(llvm::Value* place) const {
+  /// Bit n: whether the coordinate at place + n is the wanted one, or not above it; those from the end on are not.
+  llvm::Value* equal(llvm::Value* place) const { return compared(place, llvm::CmpInst::ICMP_EQ); }
+  llvm::Value* not_above(llvm::Value* place) const { return compared(place, llvm::CmpInst::ICMP_ULE); }
+
+ private:
+  llvm::Value* compared(llvm::Value* place, llvm::CmpInst::Predicate how) const {
     llvm::IRBuilder<>& ir = emit_.ir();
     llvm::Value* left = ir.CreateTrunc(emit_.minimum(emit_.sub(end_, place), emit_.constant(lanes_)), type_);
     llvm::Value* there = ir.CreateICmpULT(llvm::ConstantVector::get(numbers_), ir.CreateVectorSplat(lanes_, left));
     llvm::Value* address = emit_.address(type_, storage_.levels[level_].crd, place);
     const llvm::Align aligned(storage_.level(level_).crd_bits / 8);
     llvm::Value* read = ir.CreateMaskedLoad(wanted_->getType(), address, aligned, there, llvm::Constant::getNullValue(wanted_->getType()));
-    return ir.CreateBitCast(ir.CreateAnd(there, ir.CreateICmpEQ(read, wanted_)), ir.getIntNTy(lanes_));
+    return ir.CreateBitCast(ir.CreateAnd(there, ir.CreateICmp(how, read, wanted_)), ir.getIntNTy(lanes_));
   }
 
- private:
   Emitter& emit_;
   const StorageCode& storage_;
   std::uint32_t level_;
@@ -341,6 +344,83 @@ void locate_sorted(Emitter& emit, const StorageCode& storage, const Cursor& curs
     llvm::Value* found = emit.widen(coordinate_at(emit, storage, level, position));
     emit.if_then(emit.ir().CreateICmpEQ(found, coordinate),
                  [&] { then(sorted_entry(emit, storage, cursor, position, range.end)); });
+  });
+}
+
+namespace {
+
+/// Moves a place on while the vectors of coordinates from it on end at or below the wanted one, which rises; what is far away is bisected.
+void follow(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm::Value* end, llvm::Value* wanted, const Slot& place,
+            unsigned lanes) {
+  llvm::IRBuilder<>& ir = emit.ir();
+  llvm::Value* far = emit.add(emit.get(place), emit.constant(vectors_compared * lanes));
+  const Slot further = emit.slot(ir.getFalse());
+  emit.while_loop(
+      [&] {
+        llvm::Value* next = emit.add(emit.get(place), emit.constant(lanes));
+        emit.set(further, ir.getFalse());
+        emit.if_then(below(emit, next, end), [&] {
+          emit.set(further, ir.CreateICmpULE(emit.widen(coordinate_at(emit, storage, level, next)), wanted));
+        });
+        return ir.CreateAnd(emit.get(further), below(emit, emit.get(place), far));
+      },
+      [&] { emit.set(place, emit.add(emit.get(place), emit.constant(lanes))); });
+  emit.if_then(emit.get(further), [&] {
+    llvm::Value* behind =
+        lower_bound_called(emit, storage, level, {emit.get(place), end}, emit.add(wanted, emit.constant(1)));
+    emit.set(place, emit.sub(behind, emit.constant(1)));
+  });
+}
+
+}  // namespace
+
+// The place found is the last one not above: a vector of coordinates from a place on, the first of which is not above or the fiber's
+// first, has as many of them as are not above, since they rise.
+void locate_start(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* wanted, const Slot* finger,
+                  llvm::Value* finger_end, llvm::function_ref<void(const Cursor&, llvm::Value*)> then) {
+  const std::uint32_t level = cursor.bound;
+  llvm::IRBuilder<>& ir = emit.ir();
+  const auto take = [&](llvm::Value* position) {
+    llvm::Value* found = emit.widen(coordinate_at(emit, storage, level, position));
+    emit.if_then(ir.CreateICmpULE(found, wanted), [&] { then({level + 1, position, nullptr}, found); });
+  };
+  if (is_per_parent(storage.level(level).kind)) {
+    take(cursor.begin);
+    return;
+  }
+  const Range range = finger ? Range{emit.get(*finger), finger_end} : positions_below(emit, storage, cursor);
+  if (!ComparedCoordinates::serves(emit, storage)) {
+    emit.if_then(below(emit, range.begin, range.end), [&] {
+      llvm::Value* low = range.begin;
+      if (finger) {
+        llvm::Value* behind = gallop(emit, storage, level, range, emit.add(wanted, emit.constant(1)));
+        low = ir.CreateSelect(below(emit, range.begin, behind), emit.sub(behind, emit.constant(1)), range.begin);
+        emit.set(*finger, low);
+      } else {
+        low = last_not_above(emit, storage, level, range, wanted, 1);
+      }
+      take(low);
+    });
+    return;
+  }
+  const unsigned bits = storage.level(level).crd_bits;
+  const unsigned lanes = ComparedCoordinates::lanes_of(emit, storage, level);
+  llvm::Value* block = nullptr;
+  if (finger) {
+    follow(emit, storage, level, range.end, wanted, *finger, lanes);
+    block = emit.get(*finger);
+  } else {
+    block = last_not_above(emit, storage, level, range, wanted, lanes);
+  }
+  // A sum may be beyond all that the stored bits hold.
+  llvm::Value* most = bits == 64 ? wanted : emit.minimum(wanted, emit.constant((std::uint64_t{1} << bits) - 1));
+  const ComparedCoordinates compared(emit, storage, level, range.end, ir.CreateZExtOrTrunc(most, ir.getIntNTy(bits)));
+  llvm::Value* not_above = emit.widen(compared.not_above(block));
+  emit.if_then(ir.CreateICmpNE(not_above, emit.constant(0)), [&] {
+    llvm::Value* count = ir.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, not_above);
+    llvm::Value* position = emit.sub(emit.add(block, count), emit.constant(1));
+    if (finger) emit.set(*finger, position);
+    then({level + 1, position, nullptr}, emit.widen(coordinate_at(emit, storage, level, position)));
   });
 }
 

@@ -24,4 +24,9 @@ Cursor sorted_entry(Emitter& emit, const StorageCode& storage, const Cursor& par
 void locate_sorted(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate, const Slot* finger,
                    llvm::Value* finger_end, LevelKindCode::Found then);
 
+/// Finds the last coordinate of the next level that is not above `wanted` (64 bits), and runs `then` with the cursor below it and the
+/// coordinate, if there is one: a compressed level, or a singleton of its own. A finger stays at what was found, for what rises.
+void locate_start(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* wanted, const Slot* finger,
+                  llvm::Value* finger_end, llvm::function_ref<void(const Cursor&, llvm::Value*)> then);
+
 }  // namespace weft

@@ -11,18 +11,21 @@
 namespace weft::loop {
 namespace {
 
-std::string name_of(const Program& program, const Symbol& symbol) {
+/// `symbols`: of the levels of the access.
+std::string name_of(const Program& program, const Symbol& symbol, const std::vector<Symbol>& symbols) {
   const auto name = [&](IndexId index, std::uint32_t copy) { return program.indices[index] + std::string(copy, '\''); };
   std::vector<std::pair<std::string, std::int64_t>> summands{{name(symbol.index, symbol.copy), symbol.factor}};
   for (const Symbol::Other& other : symbol.others) summands.emplace_back(name(other.index, other.copy), other.factor);
+  for (const Symbol::Start& start : symbol.starts) summands.emplace_back(name_of(program, symbols[start.level], symbols), start.factor);
   const std::string sum = sum_text(summands, symbol.offset, false);
+  if (symbol.cover) return cover_text(sum, *symbol.cover, false);
   const bool grouped = !symbol.part.is_whole() && (symbol.factor != 1 || !symbol.others.empty() || symbol.offset != 0);
   return (grouped ? "(" + sum + ")" : sum) + symbol.part.text();
 }
 
 std::vector<std::string> names_of(const Program& program, const std::vector<Symbol>& symbols) {
   std::vector<std::string> names;
-  for (const Symbol& symbol : symbols) names.push_back(name_of(program, symbol));
+  for (const Symbol& symbol : symbols) names.push_back(name_of(program, symbol, symbols));
   return names;
 }
 

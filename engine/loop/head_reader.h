@@ -98,13 +98,12 @@ class HeadReader : protected TokenReader {
     } while (accept(","));
   }
 
-  /// "j / 4", "j % 4", "j / 2 % 2", "j - i + 3 below 7", "(j - i) / 2 below 4", behind "J = ".
+  /// "j / 4", "j % 4", "j / 2 % 2", "j - i + 3 below 7", "(j - i) / 2 below 4", "cover(j, 4) below 9", behind "J = ".
   void definition(IndexId defined) {
     IndexDefinition definition{defined};
+    if (at("cover") && at("(", 1)) return cover(definition);
     const bool grouped = accept("(");
-    do {
-      summand(definition);
-    } while (!failed() && (at("+") || at("-")));
+    sum(definition);
     if (grouped) expect(")");
     const bool one = !failed() && definition.of.size() == 1 && definition.of.front().factor == 1 && definition.offset == 0;
     if (grouped || one) {
@@ -115,6 +114,22 @@ class HeadReader : protected TokenReader {
     if (!one) keyword("below");
     if (!one || accept("below")) definition.extent = number();
     program_.definitions.push_back(definition);
+  }
+  /// "cover(j, 4) below 9", "cover(j + 1) below 9".
+  void cover(IndexDefinition& definition) {
+    advance();
+    expect("(");
+    sum(definition);
+    definition.cover = accept(",") ? positive() : 0;
+    expect(")");
+    keyword("below");
+    definition.extent = number();
+    program_.definitions.push_back(definition);
+  }
+  void sum(IndexDefinition& definition) {
+    do {
+      summand(definition);
+    } while (!failed() && (at("+") || at("-")));
   }
   /// "j", "+ j", "- 3*j", "+ 4".
   void summand(IndexDefinition& definition) {

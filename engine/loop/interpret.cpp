@@ -157,12 +157,36 @@ class Interpreter {
   bool run_filtered(const std::vector<Step>& steps, const Block& body) {
     bool has_entries = true;
     for (const Step& step : steps) {
+      has_entries = has_entries && finds_start(step.access);
       ++bound_[step.access];
       if (step.use == Use::drive || step.use == Use::locate) has_entries = has_entries && has_entry(step.access);
     }
     if (has_entries) run_block(body);
     for (const Step& step : steps) --bound_[step.access];
     return has_entries;
+  }
+
+  /// Where the next level holds starts of blocks: takes the greatest that is not above the sum, and what counts from it. Whether there is
+  /// one, and the sum within its width. True at other levels.
+  bool finds_start(AccessId access) {
+    const std::uint32_t level = bound_[access];
+    const IndexDefinition* const start = cover_at(program_, program_.accesses[access], level);
+    if (start == nullptr) return true;
+    const std::uint64_t wanted = given_coordinate(*start);
+    if (wanted == ~std::uint64_t{0}) return false;
+    const Entries& entries = entries_[program_.accesses[access].storage];
+    std::vector<std::uint64_t> prefix = key(access);
+    prefix.push_back(wanted + 1);
+    auto entry = entries.lower_bound(prefix);
+    if (entry == entries.begin()) return false;
+    --entry;
+    if (!std::equal(prefix.begin(), prefix.end() - 1, entry->first.begin())) return false;
+    const std::uint64_t found = entry->first[level];
+    if (*start->cover != 0 && wanted - found >= *start->cover) return false;
+    coordinates_[start->index] = found;
+    for (const IndexDefinition& each : program_.definitions)
+      if (each.is_given_by(start->index)) coordinates_[each.index] = given_coordinate(each);
+    return true;
   }
 
   /// Whether some entry of the storage extends the coordinates bound so far. A dense level of an input has every entry.

@@ -84,8 +84,9 @@ class Printer {
       std::vector<std::pair<std::string, std::int64_t>> summands;
       for (const Summand& summand : each.of) summands.emplace_back(index_name(summand.index), summand.factor);
       const bool divided = each.part.divisor != 1 || (!each.is_sum() && each.part.modulus == 0);
-      const bool grouped = each.is_sum() && !each.part.is_whole();
-      listed[each.index] += fmt::format(" = {}{}{}", grouped ? "(" : "", sum_text(summands, each.offset, true), grouped ? ")" : "");
+      const bool grouped = each.is_sum() && !each.part.is_whole() && !each.cover;
+      const std::string sum = sum_text(summands, each.offset, true);
+      listed[each.index] += " = " + (each.cover ? cover_text(sum, *each.cover, true) : grouped ? "(" + sum + ")" : sum);
       if (divided) listed[each.index] += fmt::format(" / {}", each.part.divisor);
       if (each.part.modulus != 0) listed[each.index] += fmt::format(" % {}", each.part.modulus);
       if (each.is_sum()) listed[each.index] += fmt::format(" below {}", *each.extent);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <span>
 #include <map>
 #include <optional>
 
@@ -121,13 +120,22 @@ class Expansion {
     ExpandedAccess result{access.storage, {}};
     for (std::size_t level = 0; level < levels; ++level) {
       const IndexDefinition* const definition = definition_of(program_, access.indices[level]);
-      Symbol symbol = environment.at(definition == nullptr ? access.indices[level] : definition->of.front().index);
+      const auto has_loops = [&](const Summand& summand) { return definition_of(program_, summand.index) == nullptr; };
+      const Summand* const first = definition == nullptr ? nullptr : &*std::ranges::find_if(definition->of, has_loops);
+      Symbol symbol = environment.at(definition == nullptr ? access.indices[level] : first->index);
       if (definition != nullptr) {
         symbol.part = definition->part;
-        symbol.factor = definition->of.front().factor;
+        symbol.factor = first->factor;
         symbol.offset = definition->offset;
         symbol.extent = definition->extent;
-        for (const Summand& other : std::span(definition->of).subspan(1)) {
+        symbol.cover = definition->cover;
+        for (const Summand& other : definition->of) {
+          if (&other == first) continue;
+          if (!has_loops(other)) {
+            const auto start = static_cast<std::size_t>(std::ranges::find(access.indices, other.index) - access.indices.begin());
+            symbol.starts.push_back({start, other.factor});
+            continue;
+          }
           const Symbol& loop = environment.at(other.index);
           symbol.others.push_back({loop.index, loop.copy, other.factor});
         }

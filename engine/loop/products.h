@@ -30,6 +30,14 @@ struct Symbol {
   std::vector<Other> others = {};  ///< of a sum, beside the first index
   std::int64_t offset = 0;
   std::optional<std::uint64_t> extent = {};  ///< of a sum
+  std::optional<std::uint64_t> cover = {};   ///< a start of blocks, IndexDefinition::cover
+  /// The level of the access whose start is a summand too: that of b, of c = j - b.
+  struct Start {
+    std::size_t level = 0;
+    std::int64_t factor = 1;
+    auto operator<=>(const Start&) const = default;
+  };
+  std::vector<Start> starts = {};
   auto operator<=>(const Symbol&) const = default;
   /// Whether it is of a symbol that a loop binds.
   bool is_of(const Symbol& loop) const {

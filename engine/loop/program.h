@@ -39,6 +39,10 @@ struct IndexDefinition {
   std::int64_t offset = 0;
   IndexPart part = {};
   std::optional<std::uint64_t> extent = {};  ///< of a sum
+  /// b = cover(j, 4): the greatest coordinate that is stored at the one level that has the index, of those not above the sum, if that is
+  /// less than so many above it; 0: lengths of what lies below, at c = j - b, say how far it goes. Coordinates of such a level are starts of
+  /// blocks that do not overlap: b < b' of one fiber are that far apart. Bound by the step of that level.
+  std::optional<std::uint64_t> cover = {};
   bool operator==(const IndexDefinition&) const = default;
 
   /// And no part of one index; "j below 5" is a sum too.
@@ -242,6 +246,12 @@ std::optional<StorageId> pattern_of(const Program& program, StorageId output);
 const IndexDefinition* definition_of(const Program& program, IndexId index);
 /// Whether an index is that of a loop, or defined by it and maybe others.
 bool is_of_loop(const Program& program, IndexId index, IndexId loop);
+/// The start that an index is, c = j - b, is counted from; nullptr: it counts from none.
+const IndexDefinition* start_of(const Program& program, const IndexDefinition& definition);
+/// How the index of a level is found among its coordinates, where it is a start of blocks; nullptr: it is another.
+const IndexDefinition* cover_at(const Program& program, const Access& access, std::size_t level);
+/// Whether an index counts from a start within the width of its blocks, and so is below its extent wherever the start is found.
+bool is_within_block(const Program& program, const IndexDefinition& definition);
 /// The coordinates of an index that is given, by the extent of what it is a part of; of a sum its own.
 std::uint64_t given_extent(const IndexDefinition& definition, std::uint64_t of_index);
 /// Whether a level is located at a sum of indices, which may be out of range.

@@ -74,7 +74,10 @@ bool is_bound(const Program& program, const Path& path, const For* loop, IndexId
   };
   const IndexDefinition* const definition = definition_of(program, index);
   if (definition == nullptr) return bound(index);
-  return std::ranges::all_of(definition->of, [&](const Summand& summand) { return bound(summand.index); });
+  // A start is found by its own level's step, and what counts from it stands below (the rule "definition").
+  return std::ranges::all_of(definition->of, [&](const Summand& summand) {
+    return definition_of(program, summand.index) != nullptr || bound(summand.index);
+  });
 }
 
 /// `loop`: the For the steps stand in, nullptr for a Bind.

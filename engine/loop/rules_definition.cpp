@@ -5,6 +5,7 @@
 
 #include "engine/loop/print.h"
 #include "engine/loop/rules.h"
+#include "runtime/level_traits.h"
 
 namespace weft::loop {
 namespace {
@@ -45,7 +46,8 @@ Expected<void> check_definition(const Program& program, const IndexDefinition& e
     const std::string& of = program.indices[summand.index];
     if (summand.index >= each.index)
       return input_error(fmt::format("definition: {} is given by {}, which is not listed before it", name, of));
-    if (definition_of(program, summand.index) != nullptr)
+    const IndexDefinition* const given = definition_of(program, summand.index);
+    if (given != nullptr && !given->cover)
       return input_error(fmt::format("definition: {} is given by {}, which another index gives", name, of));
   }
   if (Expected<void> summed = check_sum(program, each); !summed) return summed;
@@ -56,11 +58,68 @@ Expected<void> check_definition(const Program& program, const IndexDefinition& e
   return {};
 }
 
+/// Starts of blocks are found where the indices of their sum are bound: cover(j, 4) of indices that loops have, each with the factor 1.
+Expected<void> check_cover(const Program& program, const IndexDefinition& each) {
+  const std::string& name = program.indices[each.index];
+  if (!each.is_sum() || !each.part.is_whole())
+    return input_error(fmt::format("definition: {} is a start of blocks, and so is no part of an index, and has an extent", name));
+  for (const Summand& summand : each.of)
+    if (summand.factor != 1 || definition_of(program, summand.index) != nullptr)
+      return input_error(fmt::format("definition: {} is a start not above {}, which is to be an index of a loop, once", name,
+                                     program.indices[summand.index]));
+  if (*each.cover > static_cast<std::uint64_t>(furthest_offset))
+    return input_error(fmt::format("definition: blocks at {} have {} places: 2^62 is as far as they go", name, *each.cover));
+  std::size_t levels = 0;
+  for (const Access& access : program.accesses) {
+    for (std::size_t level = 0; level < access.indices.size(); ++level) {
+      if (access.indices[level] != each.index || access.storage >= program.storages.size()) continue;
+      const std::vector<Level>& kinds = program.storages[access.storage].levels;
+      if (++levels > 1) return input_error(fmt::format("definition: {} is a start at two levels: each finds its own", name));
+      if (level >= kinds.size()) continue;  // the rule "binding"
+      if (!is_compressed(kinds[level].kind) && !(level > 0 && has_one_entry(kinds[level - 1].kind, kinds[level].kind)))
+        return input_error(fmt::format("definition: {}: starts at {} stand in a compressed level, or a singleton of its own",
+                                       print(program, access), name));
+    }
+  }
+  return {};
+}
+
+/// What counts from a start, c = j - b, is known where that is found: at levels below its own.
+Expected<void> check_counted(const Program& program, const IndexDefinition& each) {
+  const IndexDefinition* const start = start_of(program, each);
+  if (start == nullptr) return {};
+  const std::string& name = program.indices[each.index];
+  const std::string& from = program.indices[start->index];
+  if (!each.is_sum()) return input_error(fmt::format("definition: {} counts from {}, but has no extent", name, from));
+  std::size_t starts = 0;
+  for (const Summand& summand : each.of) {
+    const IndexDefinition* const given = definition_of(program, summand.index);
+    if (given == nullptr || !given->cover) continue;
+    ++starts;
+    if (summand.factor != -1) return input_error(fmt::format("definition: {} counts from {} up: {} is taken away once", name, from, from));
+  }
+  const auto has = [&](const Summand& summand) { return each.is_given_by(summand.index); };
+  if (starts > 1 || !std::ranges::all_of(start->of, has))
+    return input_error(fmt::format("definition: {} counts from {}, and so from one start, and has the indices that this is found by", name,
+                                   from));
+  for (const Access& access : program.accesses) {
+    const auto found = std::ranges::find(access.indices, start->index);
+    if (std::find(access.indices.begin(), found, each.index) != found || (found == access.indices.end() &&
+        std::ranges::find(access.indices, each.index) != found))
+      return input_error(fmt::format("definition: {}: {} counts from {}, which no level above finds", print(program, access), name, from));
+  }
+  return {};
+}
+
 }  // namespace
 
 Expected<void> check_definitions(const Program& program) {
   for (const IndexDefinition& each : program.definitions)
     if (Expected<void> checked = check_definition(program, each); !checked) return checked;
+  for (const IndexDefinition& each : program.definitions) {
+    const Expected<void> checked = each.cover ? check_cover(program, each) : check_counted(program, each);
+    if (!checked) return checked;
+  }
   for (const Access& access : program.accesses) {
     if (access.storage >= program.storages.size() || program.storages[access.storage].role == Role::input) continue;
     for (const IndexId index : access.indices)

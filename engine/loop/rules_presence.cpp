@@ -200,6 +200,7 @@ class Presence {
 
   Meaning meaning(const Path& path, IndexId index, const Access& view, std::size_t with) const {
     if (const IndexDefinition* const definition = definition_of(program_, index)) {
+      if (definition->cover) return {};  // each access finds its own start
       Meaning given{.kind = Meaning::Kind::sum, .part = definition->part, .offset = definition->offset, .extent = definition->extent};
       for (const Summand& summand : definition->of) {
         given.sum.emplace_back(meaning(path, summand.index, view, with), summand.factor);

@@ -36,8 +36,17 @@ std::size_t Path::depth_of_loop(IndexId index) const {
   const IndexDefinition* const definition = definition_of(*program, index);
   if (definition == nullptr) return depth_of(index);
   std::size_t last = 0;
-  for (const Summand& summand : definition->of) last = std::max(last, depth_of(summand.index));
+  for (const Summand& summand : definition->of) last = std::max(last, depth_of_loop(summand.index));
+  if (definition->cover && last < enclosing.size())
+    if (const std::optional<std::size_t> found = depth_of_start(index)) last = std::max(last, *found);
   return last;
+}
+
+std::optional<std::size_t> Path::depth_of_start(IndexId index) const {
+  for (AccessId access = 0; access < bound.size(); ++access)
+    for (std::size_t level = 0; level < bound[access].size(); ++level)
+      if (program->accesses[access].indices[level] == index) return bound[access][level].depth;
+  return std::nullopt;
 }
 
 std::size_t Path::depth_of_with(StorageId workspace) const {
@@ -97,6 +106,25 @@ bool IndexDefinition::is_given_by(IndexId loop) const { return std::ranges::find
 bool is_of_loop(const Program& program, IndexId index, IndexId loop) {
   const IndexDefinition* const definition = definition_of(program, index);
   return definition == nullptr ? index == loop : definition->is_given_by(loop);
+}
+
+const IndexDefinition* start_of(const Program& program, const IndexDefinition& definition) {
+  for (const Summand& summand : definition.of)
+    if (const IndexDefinition* const start = definition_of(program, summand.index); start != nullptr && start->cover) return start;
+  return nullptr;
+}
+
+const IndexDefinition* cover_at(const Program& program, const Access& access, std::size_t level) {
+  const IndexDefinition* const definition = definition_of(program, access.indices[level]);
+  return definition != nullptr && definition->cover ? definition : nullptr;
+}
+
+bool is_within_block(const Program& program, const IndexDefinition& definition) {
+  const IndexDefinition* const start = start_of(program, definition);
+  if (start == nullptr || *start->cover == 0 || !definition.is_sum() || *definition.extent < *start->cover) return false;
+  std::vector<Summand> counted = start->of;
+  counted.push_back({start->index, -1});
+  return definition.part.is_whole() && definition.offset == start->offset && std::ranges::is_permutation(definition.of, counted);
 }
 
 std::uint64_t given_extent(const IndexDefinition& definition, std::uint64_t of_index) {

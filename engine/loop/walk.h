@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,8 @@ struct Path {
   /// Depth of the loop that binds an index, of the With of a workspace; enclosing.size() where there is none.
   std::size_t depth_of_loop(IndexId index) const;
   std::size_t depth_of_with(StorageId workspace) const;
+  /// Depth of the step that finds a start of blocks (IndexDefinition::cover); nothing where it is not found yet.
+  std::optional<std::size_t> depth_of_start(IndexId index) const;
 };
 
 using Visit = std::function<Expected<void>(const Statement&, const Path&)>;

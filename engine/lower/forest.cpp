@@ -153,11 +153,14 @@ class ForestBuilder {
     return place->second;
   }
 
-  /// The index of a level of an access: one that has loops, or is given by some, "j_4" of j / 4, "j_4_rest" of j % 4, "j_i" of j - i + 3.
+  /// The index of a level of an access: one that has loops, or is given by some, "j_4" of j / 4, "j_4_rest" of j % 4, "j_i" of j - i + 3,
+  /// "j_start" of cover(j, 4), "j_inside" of j less that.
   loop::IndexId index_at(const NestAccess& access, std::size_t level) {
     const NestStorage& storage = nest_.storages[access.storage];
     const loop::IndexId own = index_of(access.indices[level]);
     if (!storage.is_located(level)) return own;
+    const auto start = starts_.find({&access, level});
+    if (start != starts_.end()) return start->second;
     loop::Program& program = lowered_.program;
     loop::IndexDefinition definition{.index = 0, .of = {{own}}};
     std::string name = program.indices[own];
@@ -166,11 +169,13 @@ class ForestBuilder {
       definition.of.front().factor = sum.factor;
       definition.offset = sum.offset;
       definition.extent = storage.extents[level];
+      definition.cover = sum.cover;
       for (const ModeSum::Other& other : sum.others) {
-        definition.of.push_back({index_of(access.indices[other.mode]), other.factor});
-        name += "_" + program.indices[definition.of.back().index];
+        const bool counts = storage.is_cover(other.mode);
+        definition.of.push_back({counts ? index_at(access, other.mode) : index_of(access.indices[other.mode]), other.factor});
+        name += counts ? "_inside" : "_" + program.indices[definition.of.back().index];
       }
-      if (sum.others.empty()) name += "_moved";
+      if (sum.others.empty()) name += sum.cover ? "_start" : "_moved";
     } else {
       definition.part = storage.parts[level];
       if (definition.part.divisor != 1) name += fmt::format("_{}", definition.part.divisor);
@@ -178,13 +183,14 @@ class ForestBuilder {
     }
     for (const loop::IndexDefinition& known : program.definitions) {
       definition.index = known.index;
-      if (known == definition) return known.index;
+      if (known == definition && !definition.cover) return known.index;  // each access finds its own start
     }
     while (std::ranges::find(program.indices, name) != program.indices.end()) name += "_";
     definition.index = static_cast<loop::IndexId>(program.indices.size());
     program.indices.push_back(std::move(name));
     lowered_.indices.push_back(lowered_.indices[own]);
     program.definitions.push_back(std::move(definition));
+    if (storage.is_cover(level)) starts_[{&access, level}] = program.definitions.back().index;
     return program.definitions.back().index;
   }
 
@@ -503,6 +509,7 @@ class ForestBuilder {
   std::vector<WorkspaceLife> lives_;
   std::vector<Cursor> cursors_;
   std::map<IndexId, loop::IndexId> indices_;
+  std::map<std::pair<const NestAccess*, std::size_t>, loop::IndexId> starts_;  // by access and level
   std::map<loop::StorageId, loop::AccessId> workspace_access_;
   std::vector<std::uint32_t> uses_, named_;  // by storage: accesses, and how many have a name yet
   std::set<std::string> names_;              // of storages

@@ -178,14 +178,69 @@ std::optional<std::vector<std::int64_t>> coordinate_of(const Placement& placemen
   return factors.back() > most_moved || factors.back() < -most_moved ? std::nullopt : std::optional(factors);
 }
 
+/// Blocks that begin anywhere: of (i:d, b:s, j-b:v) the second level finds the start that is not above j, the third counts from it.
+struct CoveredLevels {
+  std::uint32_t mode = 0;
+  std::uint32_t starts = 0, counted = 0;  ///< levels
+  std::int64_t offset = 0;                ///< j + offset is the greatest start that may cover j, and j + offset - b what is counted
+  std::uint64_t width = 0;                ///< of a block; 0: lengths say
+};
+
+/// Nothing where levels are others.
+std::optional<CoveredLevels> covered_levels(const Placement& placement) {
+  const Layout& layout = placement.layout();
+  if (!placement.starts() || !placement.counted() || layout.free.size() != 1) return std::nullopt;
+  CoveredLevels covered;
+  covered.starts = static_cast<std::uint32_t>(*placement.starts());
+  covered.counted = static_cast<std::uint32_t>(*placement.counted());
+  const LayoutLevel& starts = layout.levels[covered.starts];
+  const LayoutLevel& counted = layout.levels[covered.counted];
+  const PlacedLevel& placed = placement.levels()[covered.counted];
+  const bool alone = covered.starts > 0 && has_one_entry(layout.levels[covered.starts - 1].kind, starts.kind);
+  if ((!is_compressed(starts.kind) && !alone) || starts.order != LevelOrder::ascending || starts.low || starts.high) return std::nullopt;
+  if (counted.order != LevelOrder::ascending || placed.varies() || covered.counted < covered.starts) return std::nullopt;
+  const bool runs = has_lengths(counted.kind);
+  if (runs ? covered.counted != covered.starts + 1 : !is_dense(counted.kind)) return std::nullopt;
+  const auto free = static_cast<std::uint32_t>(layout.modes.size());
+  bool counts_down = false;
+  bool counts_up = false;
+  for (const AffineTerm& term : counted.value->terms()) {
+    if (term.sum || term.divisor != 1 || term.modulus != 0) return std::nullopt;
+    if (term.variable == free && term.factor == -1 && !counts_down) {
+      counts_down = true;
+    } else if (term.variable < free && term.factor == 1 && !counts_up) {
+      counts_up = true;
+      covered.mode = term.variable;
+    } else {
+      return std::nullopt;
+    }
+  }
+  if (!counts_down || !counts_up) return std::nullopt;
+  const Wide offset = Wide{counted.value->constant()} - placement.levels()[covered.starts].range.least - placed.range.least;
+  constexpr Wide most_moved = Wide{1} << 61;
+  if (offset > most_moved || offset < -most_moved || Wide{placed.extent} > most_moved) return std::nullopt;
+  covered.offset = static_cast<std::int64_t>(offset);
+  if (!runs) covered.width = placed.extent;
+  if (!runs && covered.width == 0) return std::nullopt;
+  return covered;
+}
+
 /// The levels as parts or sums of modes, each mode the own one of some level; nothing where they are not.
 std::optional<LocatedLevels> located_sums(const Placement& placement) {
   const Layout& layout = placement.layout();
-  if (!layout.free.empty() || placement.depends_on_data() || placement.inverse_within_bounds()) return std::nullopt;
+  const auto covered = covered_levels(placement);
+  if (placement.slots() || placement.inverse_within_bounds()) return std::nullopt;
+  if (!covered && (!layout.free.empty() || placement.depends_on_data())) return std::nullopt;
+  const auto of_block = [&](std::uint32_t level) { return covered && (level == covered->starts || level == covered->counted); };
   LocatedLevels located;
   std::vector<std::optional<std::vector<std::int64_t>>> coordinates(layout.levels.size());
   std::map<std::uint32_t, std::uint32_t> level_of;  // by mode: one of which it is the own one
   for (std::uint32_t level = 0; level < layout.levels.size(); ++level) {
+    if (of_block(level)) {
+      located.parts.push_back(ModePart{covered->mode});
+      if (level == covered->counted) level_of.try_emplace(covered->mode, level);
+      continue;
+    }
     const auto part = has_lengths(layout.levels[level].kind) ? std::nullopt : part_of(layout, layout.levels[level]);
     if (part && part->own) return std::nullopt;
     located.parts.push_back(part.value_or(ModePart{}));
@@ -207,6 +262,14 @@ std::optional<LocatedLevels> located_sums(const Placement& placement) {
   }
   for (std::uint32_t level = 0; level < layout.levels.size(); ++level) {
     ModeSum& sum = located.sums.emplace_back();
+    if (of_block(level)) {
+      sum.offset = covered->offset;
+      sum.within = true;
+      if (Wide{placement.levels()[level].extent} > furthest) return std::nullopt;
+      if (level == covered->starts) sum.cover = covered->width;
+      else sum.others.push_back({covered->starts, -1});
+      continue;
+    }
     if (!coordinates[level]) continue;
     const std::uint32_t own = located.parts[level].mode;
     sum.factor = (*coordinates[level])[own];

@@ -1,7 +1,9 @@
-// ModeSum: what stands at a mode of an operand that is located at an affine sum of indices: j - i + 3 of B(j-i+3,i).
+// ModeSum: what stands at a mode of an operand that is located at an affine sum of indices, j - i + 3 of B(j-i+3,i), or at the
+// start that covers one, cover(j,4) of B(i,cover(j,4),j-cover(j,4)).
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,7 +29,13 @@ inline std::string sum_text(const std::vector<std::pair<std::string, std::int64_
   return text;
 }
 
-/// factor times the index of the mode itself, and others times those of other modes of the access, and an offset.
+/// "cover(j, 4)"; "cover(j)" where lengths say how far a block goes.
+inline std::string cover_text(const std::string& sum, std::uint64_t width, bool spaces) {
+  return "cover(" + sum + (width == 0 ? "" : (spaces ? ", " : ",") + std::to_string(width)) + ")";
+}
+
+/// factor times the index of the mode itself, and others times those of other modes of the access, and an offset. Of another mode that
+/// holds starts it is the start that is found: j - cover(j,4).
 struct ModeSum {
   struct Other {
     std::uint32_t mode = 0;
@@ -38,9 +46,12 @@ struct ModeSum {
   std::vector<Other> others = {};
   std::int64_t offset = 0;
   bool within = false;  ///< the mode has another extent than its index, where there is nothing beyond
+  /// The mode holds starts of blocks, cover(j,4) of (i,j) -> (i:d, b:s, j-b:d(4)): what stands there is the greatest start that is not above
+  /// the sum, from which on the block has so many places; 0: as many as its length says.
+  std::optional<std::uint64_t> cover = {};
   bool operator==(const ModeSum&) const = default;
 
-  bool is_whole() const { return factor == 1 && others.empty() && offset == 0 && !within; }
+  bool is_whole() const { return factor == 1 && others.empty() && offset == 0 && !within && !cover; }
 };
 
 }  // namespace weft

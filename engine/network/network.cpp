@@ -32,8 +32,13 @@ Expected<void> check_sum(const Network& network, const TensorAccess& access, std
   const TensorDeclaration& tensor = network.tensors[access.tensor];
   std::set<IndexId> summed{access.indices[mode]};
   bool good = !tensor.is_result && tensor.sums[mode].factor != 0 && (mode >= tensor.parts.size() || tensor.parts[mode].is_whole());
-  for (const ModeSum::Other& other : tensor.sums[mode].others)
-    good = good && other.factor != 0 && other.mode < access.indices.size() && summed.insert(access.indices[other.mode]).second;
+  good = good && (!tensor.is_cover(mode) || (tensor.sums[mode].factor == 1 && tensor.sums[mode].others.empty()));
+  for (const ModeSum::Other& other : tensor.sums[mode].others) {
+    good = good && other.factor != 0 && other.mode < access.indices.size();
+    // A start is of the index itself, and found before.
+    good = good && (tensor.is_cover(other.mode) ? other.mode < mode && access.indices[other.mode] == access.indices[mode]
+                                                : summed.insert(access.indices[other.mode]).second);
+  }
   if (!good) return input_error(fmt::format("network: mode {} of {} is no sum of indices", mode, tensor.name));
   return {};
 }
@@ -161,9 +166,12 @@ std::string located_text(const Network& network, const TensorAccess& access, std
 
 std::string located_text(const TensorDeclaration& tensor, std::size_t mode, const std::function<std::string(std::size_t)>& name) {
   if (!tensor.is_sum(mode)) return name(mode) + (tensor.is_located(mode) ? tensor.parts[mode].text() : "");
-  std::vector<std::pair<std::string, std::int64_t>> summands{{name(mode), tensor.sums[mode].factor}};
-  for (const ModeSum::Other& other : tensor.sums[mode].others) summands.emplace_back(name(other.mode), other.factor);
-  return sum_text(summands, tensor.sums[mode].offset, false);
+  const ModeSum& sum = tensor.sums[mode];
+  std::vector<std::pair<std::string, std::int64_t>> summands{{name(mode), sum.factor}};
+  for (const ModeSum::Other& other : sum.others)
+    summands.emplace_back(tensor.is_cover(other.mode) ? located_text(tensor, other.mode, name) : name(other.mode), other.factor);
+  const std::string text = sum_text(summands, sum.offset, false);
+  return sum.cover ? cover_text(text, *sum.cover, false) : text;
 }
 
 Network::Network() = default;

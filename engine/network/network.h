@@ -38,6 +38,7 @@ struct TensorDeclaration {
   bool is_sum(std::size_t mode) const { return mode < sums.size() && !sums[mode].is_whole(); }
   /// Whether it leaves out what lies beyond the range of a sum: B(i,j-i+6) has no place left of a band.
   bool has_sums() const { return std::ranges::any_of(sums, [](const ModeSum& sum) { return !sum.is_whole(); }); }
+  bool is_cover(std::size_t mode) const { return mode < sums.size() && sums[mode].cover.has_value(); }
   bool is_located(std::size_t mode) const { return is_sum(mode) || (mode < parts.size() && !parts[mode].is_whole()); }
 };
 

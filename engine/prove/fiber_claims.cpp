@@ -51,6 +51,18 @@ class Fiber {
     // A place for each coordinate of the extent, in their order, or coordinates that are stored so.
     if (is_by_extent(kind()) || (is_compressed(kind()) && assumed_.coordinates_rise))
       query_.require(implies(less(a, b), less(coordinate(a), coordinate(b))));
+    if (lookup_.cover && assumed_.starts_apart) query_.require(implies(less(a, b), not_above(end_of_block(a), coordinate(b))));
+  }
+
+  /// Behind the last place of the block that begins at a position.
+  std::string end_of_block(const std::string& position) {
+    if (*lookup_.cover != 0) return fmt::format("(+ {} {})", coordinate(position), *lookup_.cover);
+    const std::string length = query_.value_of("length", {position});
+    query_.require(not_above("0", length));
+    return fmt::format("(+ {} {})", coordinate(position), length);
+  }
+  std::string covers(const std::string& position, const std::string& wanted) {
+    return all_of({not_above(coordinate(position), wanted), less(wanted, end_of_block(position))});
   }
 
   /// "(position=3,coordinate=7)"
@@ -93,6 +105,14 @@ Claim passed_claim(const Lookup& lookup, const AssumedOfArrays& assumed) {
   const std::string wanted = fiber.wanted("t");
   const std::string later = fiber.wanted("u");
   fiber.relate(behind, last);
+  if (lookup.cover) {  // the finger stays at the last start that is not above
+    fiber.query().require(less(behind, last));
+    fiber.query().require(not_above(fiber.coordinate(last), wanted));
+    fiber.query().require(not_above(wanted, later));
+    fiber.query().require(fiber.covers(behind, later));
+    std::vector<std::vector<ClaimValue>> passed = {fiber.told(behind), fiber.told(last), {{"wanted", wanted}, {"later", later}}};
+    return claimed("passed", fmt::format("what is passed of {} covers no later coordinate", lookup.what), fiber, std::move(passed), lookup);
+  }
   fiber.query().require(not_above(behind, last));
   fiber.query().require(less(fiber.coordinate(last), wanted));
   fiber.query().require(not_above(wanted, later));
@@ -127,6 +147,25 @@ Claim candidate_claim(const Lookup& lookup, const AssumedOfArrays& assumed) {
   return claimed("candidate", fmt::format(fmt::runtime(says), lookup.what), fiber, std::move(examples), lookup);
 }
 
+Claim covering_claim(const Lookup& lookup, const AssumedOfArrays& assumed) {
+  Fiber fiber(lookup, assumed);
+  const std::string stop = fiber.entry("p");
+  const std::string other = fiber.entry("q");
+  const std::string wanted = fiber.wanted("t");
+  const std::string above = fiber.entry("m");  // behind the stop, and as far as the other
+  fiber.relate(stop, other);
+  fiber.relate(other, stop);
+  fiber.relate(above, other);
+  fiber.query().require(not_above(fiber.coordinate(stop), wanted));
+  fiber.query().require(fiber.covers(other, wanted));
+  const std::string behind =
+      all_of({less(stop, above), not_above(above, other), less(wanted, fiber.coordinate(above))});
+  fiber.query().require(any_of({less(other, stop), behind}));
+  std::vector<std::vector<ClaimValue>> examples = {fiber.told(stop), fiber.told(other), {{"wanted", wanted}}};
+  return claimed("candidate", fmt::format("beside the block of {} where the search stops none covers the coordinate", lookup.what), fiber,
+                 std::move(examples), lookup);
+}
+
 Claim probe_claim(const Lookup& lookup, const AssumedOfArrays& assumed) {
   Fiber fiber(lookup, assumed);
   const std::string not_below = fiber.entry("p");
@@ -134,6 +173,13 @@ Claim probe_claim(const Lookup& lookup, const AssumedOfArrays& assumed) {
   const std::string wanted = fiber.wanted("t");
   fiber.relate(not_below, below);
   fiber.query().require(less(not_below, below));
+  if (lookup.cover) {
+    fiber.query().require(less(wanted, fiber.coordinate(not_below)));
+    fiber.query().require(not_above(fiber.coordinate(below), wanted));
+    std::vector<std::vector<ClaimValue>> tells = {fiber.told(not_below), fiber.told(below), {{"wanted", wanted}}};
+    return claimed("probe", fmt::format("starts of {} not above a coordinate come before the others", lookup.what), fiber,
+                   std::move(tells), lookup);
+  }
   fiber.query().require(not_above(wanted, fiber.coordinate(not_below)));
   fiber.query().require(less(fiber.coordinate(below), wanted));
   std::vector<std::vector<ClaimValue>> examples = {fiber.told(not_below), fiber.told(below), {{"wanted", wanted}}};

@@ -1,6 +1,8 @@
 // Fiber claims: what searching the entries of one fiber rests on.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,6 +19,7 @@ struct Lookup {
   std::string what;
   std::string skeleton;
   bool sorted = false;  ///< entries without an order are put in order first
+  std::optional<std::uint64_t> cover = {};  ///< starts of blocks of that many places, 0: of lengths of their own: what covers a coordinate
 };
 
 // Each is the same question for all levels of a kind, so that it is asked once.
@@ -25,6 +28,8 @@ struct Lookup {
 Claim passed_claim(const Lookup& lookup, const AssumedOfArrays& assumed);
 /// Where a search stops are all entries that match.
 Claim candidate_claim(const Lookup& lookup, const AssumedOfArrays& assumed);
+/// The last start that is not above a coordinate is that of the one block that may cover it.
+Claim covering_claim(const Lookup& lookup, const AssumedOfArrays& assumed);
 /// An entry tells on which side of it those are that match.
 Claim probe_claim(const Lookup& lookup, const AssumedOfArrays& assumed);
 /// A full fiber has each coordinate at its place.

@@ -108,6 +108,11 @@ std::string Iteration::given_extent(const loop::IndexDefinition& definition, con
   return fmt::format("(ite {} {} {})", not_above(quotients, modulus), quotients, modulus);
 }
 
+std::string Iteration::wanted(loop::IndexId index) {
+  const loop::IndexDefinition* const definition = loop::definition_of(program_, index);
+  return definition != nullptr && definition->cover ? sum(*definition) : coordinate(index);
+}
+
 /// The sum of an index that is given by several: "(+ j (* (- 1) i) 3)".
 std::string Iteration::sum(const loop::IndexDefinition& definition) {
   if (!definition.is_sum()) return coordinate(definition.of.front().index);
@@ -124,6 +129,11 @@ std::string Iteration::sum(const loop::IndexDefinition& definition) {
 void Iteration::give(const loop::IndexDefinition& definition, const std::string& constant, std::size_t depth) {
   const std::string& name = program_.indices[definition.index];
   std::string of = sum(definition);
+  if (definition.cover) {  // b <= j, j < b + 4; that it is the greatest such nothing rests on
+    query_.require(not_above(constant, of));
+    if (*definition.cover != 0) query_.require(less(of, fmt::format("(+ {} {})", constant, *definition.cover)));
+    return;
+  }
   if (definition.part.is_whole()) query_.require(equal(constant, of));
   if (definition.part.divisor != 1) {
     const std::string quotient = definition.part.modulus == 0 ? constant : named(fmt::format("q_{}", name), depth);

@@ -21,6 +21,7 @@ struct AssumedOfArrays {
   bool coordinates_differ = true;  ///< hashed: no two slots of a fiber have one coordinate
   bool below_extents = true;       ///< coordinates lie within [0, extent)
   bool fibers_full = true;         ///< where the fact `full` says so: as many entries as the extent
+  bool starts_apart = true;        ///< starts of blocks: the block of one ends before the next one of its fiber
 };
 
 /// Where a claim is made: below these statements, the last of which is the one that it is about, with its own steps
@@ -48,6 +49,8 @@ class Iteration {
             const AssumedOfArrays& assumed);
 
   std::string coordinate(loop::IndexId index);
+  /// What is looked for at a level that has the index: its coordinate, of a start of blocks the sum that it covers.
+  std::string wanted(loop::IndexId index);
   /// Of a level of an access, bound on the path; "0" at the root, and above the last mode of a key.
   std::string position(loop::AccessId access, std::size_t level);
   /// Of an index: a number where a fact tells it.

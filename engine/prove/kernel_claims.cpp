@@ -99,6 +99,8 @@ class KernelClaims {
     const bool single = is_per_parent(kind) && !begins_chain(levels[chain_head(levels, here.level)].kind);
     if (single || step.use == Use::insert || step.use == Use::append) return;
     Lookup lookup{levels, here.level, at_text(step.access, here.level), {}, may_be_key(kind) && step.use == Use::drive};
+    if (const loop::IndexDefinition* const start = loop::cover_at(program_, program_.accesses[step.access], here.level))
+      lookup.cover = start->cover;
     const std::size_t depth = inside.enclosing.size() - 1;
     const std::vector<LoopDriver> driving =
         inside.loop(depth) != nullptr ? drivers(program_, inside, depth) : std::vector<LoopDriver>();
@@ -116,6 +118,7 @@ class KernelClaims {
 
   void claim_search(Lookup& lookup, const loop::Path& inside, const BoundHere& here) {
     const loop::StorageId storage = program_.accesses[here.step->access].storage;
+    if (lookup.cover) return claim_cover(lookup, inside, here);
     if (is_compressed(lookup.levels[here.level].kind) && has_fact({storage, static_cast<std::uint32_t>(here.level)})) {
       lookup.skeleton = "table";
       return claim_each(lookup, {table_claim});
@@ -126,14 +129,22 @@ class KernelClaims {
     claim_each(lookup, {passed_claim, candidate_claim, probe_claim});
   }
 
+  /// The last start that is not above, by halves or from where the last one was found: the one block that may cover a coordinate.
+  void claim_cover(Lookup& lookup, const loop::Path& inside, const BoundHere& here) {
+    lookup.skeleton = "covering search";
+    if (here.step->algorithm != Algorithm::gallop) return claim_each(lookup, {covering_claim, probe_claim});
+    lookup.skeleton = "covering " + claim_cursor(inside, here, "covering ");
+    claim_each(lookup, {passed_claim, covering_claim, probe_claim});
+  }
+
   void claim_each(const Lookup& lookup, std::initializer_list<Claim (*)(const Lookup&, const AssumedOfArrays&)> kinds) {
     for (const auto kind : kinds) add(kind(lookup, assumed_));
   }
 
   /// The finger of a loop starts anew with every run of it: what is around it is the state. The skeleton: "cursor j".
-  std::string claim_cursor(const loop::Path& inside, const BoundHere& here) {
+  std::string claim_cursor(const loop::Path& inside, const BoundHere& here, std::string_view kind = "") {
     const std::size_t home = inside.enclosing.size() - 1;
-    if (inside.loop(home) == nullptr) return "bisection";  // a finger is moved by a loop
+    if (inside.loop(home) == nullptr) return kind.empty() ? "bisection" : "search";  // a finger is moved by a loop
     const loop::Access& access = program_.accesses[here.step->access];
     const loop::IndexId index = access.indices[here.level];
     std::string skeleton = fmt::format("cursor {}", program_.indices[inside.loop(home)->index]);
@@ -144,14 +155,14 @@ class KernelClaims {
     query.require(less(before, b.time(home)));
     const std::string parent = a.parent(here.step->access, here.level);
     const std::string another = negated(equal(parent, b.parent(here.step->access, here.level)));
-    const std::string earlier = a.coordinate(index);
-    query.require(any_of({another, less(b.coordinate(index), earlier)}));
+    const std::string earlier = a.wanted(index);
+    query.require(any_of({another, less(b.wanted(index), earlier)}));
     std::vector<std::vector<ClaimValue>> examples = {a.told(home + 1), b.told(home + 1)};
     relate(query, program_, a, b, assumed_);
     add({"cursor",
          fmt::format("{} never moves back, loops {}, state {}", at_text(here.step->access, here.level),
                      loops_text(program_, inside, 0, home + 1), loops_text(program_, inside, 0, home)),
-         query.text(), std::move(examples), true, skeleton});
+         query.text(), std::move(examples), true, std::string(kind) + skeleton});
     return skeleton;
   }
 

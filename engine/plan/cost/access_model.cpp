@@ -32,6 +32,12 @@ double share_in_range(const TensorDeclaration& tensor, std::size_t mode, const S
   return values > 0 ? std::min(1.0, static_cast<double>(tensor.extents[mode]) / values) : 1;
 }
 
+bool counts_from_start(const TensorDeclaration& tensor, std::size_t mode) {
+  return tensor.is_sum(mode) && std::ranges::any_of(tensor.sums[mode].others, [&](const ModeSum::Other& other) {
+           return tensor.is_cover(other.mode);
+         });
+}
+
 }  // namespace
 
 std::optional<Format> chained_format(const OperandFacts& operand, double fill_limit) {
@@ -113,12 +119,17 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ContractedTensor& 
   ModeSet modes = 0;
   double combinations = 1;
   double in_range = 1;
+  double in_blocks = 1;  // places of a block in the mean
   for (const StoredLevel& level : levels_) {
     modes |= ModeSet{1} << level.mode;
-    combinations *= level.extent;
-    if (summed_ && parts->is_sum(level.mode)) in_range *= share_in_range(*parts, level.mode, access, network);
+    const bool counts = summed_ && counts_from_start(*parts, level.mode);
+    const bool sum = summed_ && parts->is_sum(level.mode) && !counts && !parts->is_cover(level.mode);
+    if (sum) in_range *= share_in_range(*parts, level.mode, access, network);
     const bool dense = !sparse_ || !is_sparse(level.kind);
     const double positions = follows_ ? 0 : dense ? positions_by_level_.back() * level.extent : statistics_->distinct(modes);
+    // A start covers as many coordinates as its block has places, of which each is at one.
+    combinations *= counts ? in_blocks : level.extent;
+    if (summed_ && parts->is_cover(level.mode)) in_range *= in_blocks = places_of_block(*parts, level.mode, positions);
     positions_by_level_.push_back(positions);
     density_by_level_.push_back(combinations > 0 ? in_range * positions / combinations : 0);
   }
@@ -226,6 +237,13 @@ std::uint32_t AccessModel::even_levels(const OperandFacts& facts) const {
     if (known && lengths.mean == static_cast<double>(lengths.maximum)) even |= std::uint32_t{1} << level;
   }
   return even;
+}
+
+/// Of blocks that begin anywhere: their width, or the length of a run in the mean.
+double AccessModel::places_of_block(const TensorDeclaration& tensor, std::size_t mode, double starts) const {
+  const std::uint64_t width = *tensor.sums[mode].cover;
+  if (width != 0) return static_cast<double>(width);
+  return sparse_ && starts > 0 ? std::max(1.0, statistics_->nnz() / starts) : 1;
 }
 
 double AccessModel::product_of_extents(BoundState modes) const {

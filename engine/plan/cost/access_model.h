@@ -142,6 +142,7 @@ class AccessModel {
   bool is_dense(BoundState modes) const;
   double product_of_extents(BoundState modes) const;
   bool stands_together(const std::vector<IndexId>& loops, std::size_t shared) const;
+  double places_of_block(const TensorDeclaration& tensor, std::size_t mode, double starts) const;
   bool has_short_runs(BoundState state) const { return entries() < long_run_entries * std::max(1.0, positions(state)); }
 
   std::shared_ptr<const Statistics> estimated_;  // of sparse intermediates

@@ -77,6 +77,14 @@ const std::vector<SummedLayout> summed_layouts = {
     {"(i,j) -> (j:d, i-j:d(-1..3))", -2, 1}, {"lower", -99, 0}, {"upper", 0, 99}, {"(i,j) -> (i:s, j:d(..i+1))", -99, 0},
     {"(i,j) -> (j:d, i:d(j..))", -99, 0}, {"(i,j) -> (i:d, j:d(i..i+3))", 0, 2}};
 
+/// Blocks that begin anywhere: starts that cover a coordinate, and the places counted from them.
+const std::vector<std::vector<std::string>> block_starts = {
+    {},
+    {"(i) -> (b:s, i-b:d(3))", "(i) -> (b:s, i-b:v)"},
+    {"bcsr(2,2,unaligned)", "bcsr(3,4,unaligned)", "vbl", "skyline", "(i,j) -> (i:d, b:s, j-b:d(2))", "(i,j) -> (i:s, b:s, j-b:v)",
+     "(i,j) -> (j/2:s, b:s, j%2:d, i-b:d(3))", "(i,j) -> (j:d, b:s, i-b:v)", "(i,j) -> (b:s, i:d, j-b:d(3))", "(i,j) -> (j:d, b:q, i-b:v)"},
+    {"(i,j,k) -> (i:s, j:s, b:s, k-b:v)", "(i,j,k) -> (i:d, b:s, j-b:d(2), k:s)"}};
+
 const std::vector<std::vector<std::string>> plain_formats = {
     {}, {"d", "s", "b", "h"}, {"dd", "ds", "ss", "ds:1,0", "uq", "sd", "dh", "db"}, {"ddd", "sss", "uqq", "dss:2,0,1", "suq", "ssd"}};
 
@@ -127,7 +135,8 @@ std::optional<Tensor> in_layout(const Tensor& tensor, const std::map<std::string
   const std::size_t order = tensor.order();
   const auto drawn = layouts.find(name);
   const std::string blocks = dice.percent(75) ? dice.pick(block_layouts[order]) : random_layout(random, order);
-  const std::string text = drawn != layouts.end() ? drawn->second : blocks;
+  const std::string starts = dice.pick(block_starts[order]);
+  const std::string text = drawn != layouts.end() ? drawn->second : dice.percent(30) ? starts : blocks;
   auto format = parse_format(text);
   if (!format) return std::nullopt;
   auto stored = convert(tensor, *format, resources, "B");
@@ -189,6 +198,7 @@ TEST_CASE("operands located through their layouts change no result") {
   std::size_t chosen = 0;
   std::size_t followed = 0;
   std::size_t summed = 0;
+  std::size_t covered = 0;
   std::size_t structures = 0;
   for (std::uint64_t seed = all.first; seed < all.first + all.count; ++seed) {
     Dice dice(seed);
@@ -222,6 +232,9 @@ TEST_CASE("operands located through their layouts change no result") {
       ++forced;
       summed += std::ranges::any_of(exposure->tensors, [](const ExposedTensor& one) {
         return std::ranges::any_of(one.sums, [](const ModeSum& sum) { return !sum.is_whole(); });
+      });
+      covered += std::ranges::any_of(exposure->tensors, [](const ExposedTensor& one) {
+        return std::ranges::any_of(one.sums, [](const ModeSum& sum) { return sum.cover.has_value(); });
       });
       REQUIRE(check(exposure->network));
       PlanOptions options = within_memory(over->network);
@@ -276,10 +289,11 @@ TEST_CASE("operands located through their layouts change no result") {
     REQUIRE_MESSAGE(results, (results ? "" : results.error().message));
     CHECK(wrong_result(results->at("R"), expected) == "");
   }
-  MESSAGE(forced << " networks with located operands, " << chosen << " chosen, " << summed << " at sums, " << followed
+  MESSAGE(forced << " networks with located operands, " << chosen << " chosen, " << summed << " at sums, " << covered << " by covering searches, " << followed
                  << " programs with cursors");
   if (all.count >= 60) CHECK(forced > all.count / 3);
   if (all.count >= 60) CHECK(summed > all.count / 20);
+  if (all.count >= 60) CHECK(covered > all.count / 20);
   if (all.count >= 60) CHECK(structures > all.count / 10);
   if (all.count >= 60) CHECK(chosen > all.count / 20);
 }

@@ -114,6 +114,12 @@ GivenName given_name(std::string name) {
   return read;
 }
 
+/// Of "cover(j+1,4)" the sum that is covered, of "j-cover(j,4)" what has the loops.
+std::string without_start(std::string name) {
+  if (const std::size_t inside = name.find("-cover("); inside != name.npos) return name.erase(inside, name.find(')', inside) + 1 - inside);
+  return name.starts_with("cover(") ? name.substr(6, std::min(name.find(','), name.size() - 1) - 6) : name;
+}
+
 /// The sum of the products, by trying every value of every index.
 std::map<std::string, Entries> evaluated(const std::vector<Definition>& definitions, const Interpretation& values) {
   std::map<std::string, Entries> outputs;
@@ -123,20 +129,47 @@ std::map<std::string, Entries> evaluated(const std::vector<Definition>& definiti
       std::vector<std::string> names = definition.indices;
       for (const auto& [name, indices] : product.factors)
         for (const std::string& index : indices)
-          for (const auto& [loop, factor] : given_name(index).loops) names.push_back(loop);
+          for (const auto& [loop, factor] : given_name(without_start(index)).loops) names.push_back(loop);
       std::ranges::sort(names);
       names.erase(std::unique(names.begin(), names.end()), names.end());
       std::vector<std::uint64_t> extents;
       for (const std::string& name : names) extents.push_back(values.extents.at(name.substr(0, name.find('\''))));
       for_each_tuple(extents, [&](const std::vector<std::uint64_t>& tuple) {
-        const auto at = [&](const std::vector<std::string>& indices) {
+        // `entries`: of the factor that has the indices, where starts of blocks are found.
+        const auto at = [&](const std::vector<std::string>& indices, const Entries* entries = nullptr) {
           std::vector<std::uint64_t> coordinates;
-          for (const std::string& name : indices) {
-            const auto [loops, offset, part] = given_name(name);
+          std::map<std::string, std::uint64_t> starts;
+          for (std::string name : indices) {
+            std::int64_t start = 0;
+            if (const std::size_t inside = name.find("-cover("); inside != name.npos) {
+              const std::size_t end = name.find(')', inside) + 1;
+              start = static_cast<std::int64_t>(starts.at(name.substr(inside + 1, end - inside - 1)));
+              name.erase(inside, end - inside);
+            }
+            const std::string whole = name;
+            std::uint64_t width = 0;
+            if (name.starts_with("cover(")) {
+              const std::size_t comma = name.find(',');
+              if (comma != name.npos) width = std::stoull(name.substr(comma + 1));
+              name = name.substr(6, std::min(comma, name.size() - 1) - 6);
+            }
+            auto [loops, offset, part] = given_name(name);
+            offset -= start;
             std::int64_t sum = offset;
             for (const auto& [loop, factor] : loops)
               sum += factor * static_cast<std::int64_t>(tuple[static_cast<std::size_t>(std::ranges::find(names, loop) - names.begin())]);
             coordinates.push_back(sum < 0 ? ~std::uint64_t{0} : part.coordinate(static_cast<std::uint64_t>(sum)));
+            if (!whole.starts_with("cover(")) continue;
+            // By looking at all: the greatest that is stored below these coordinates and not above.
+            std::uint64_t found = ~std::uint64_t{0};
+            for (const auto& [stored, value] : *entries) {
+              const std::size_t level = coordinates.size() - 1;
+              const bool here = std::equal(coordinates.begin(), coordinates.end() - 1, stored.begin());
+              if (here && sum >= 0 && stored[level] <= coordinates[level] && (found == ~std::uint64_t{0} || stored[level] > found))
+                found = stored[level];
+            }
+            if (width != 0 && found != ~std::uint64_t{0} && coordinates.back() - found >= width) found = ~std::uint64_t{0};
+            coordinates.back() = starts[whole] = found;
           }
           return coordinates;
         };
@@ -144,7 +177,7 @@ std::map<std::string, Entries> evaluated(const std::vector<Definition>& definiti
         for (std::uint32_t word : product.coefficients) value *= values.coefficients.at(word);
         for (const auto& [name, indices] : product.factors) {
           const Entries& entries = values.inputs.at(name);
-          const auto entry = entries.find(at(indices));
+          const auto entry = entries.find(at(indices, &entries));
           if (entry == entries.end()) return;
           value *= entry->second;
         }

@@ -154,6 +154,34 @@ TEST_CASE("a located operand has sums of whole indices") {
     CHECK(may_be_located(network, {{}, stored("ds"), stored(other, {15, 9}), stored("d")}).empty());
 }
 
+TEST_CASE("blocks that begin anywhere are located by the start that covers an index") {
+  const Network network = masked();
+  const auto said = [&](const StoredAs& layout) {
+    CHECK(may_be_located(network, {{}, stored("ds"), layout, stored("d")}) == std::set<TensorId>{2});
+    const auto exposure = exposed(network, {{}, stored("ds"), layout, stored("d")}, Exposing::all, {2});
+    REQUIRE(exposure);
+    const auto checked = check(exposure->network);
+    CHECK_MESSAGE(checked, (checked ? "" : checked.error().message));
+    CHECK(exposure->network.tensors[2].extents == layout.level_extents);
+    return print(exposure->network);
+  };
+  CHECK(said(stored("bcsr(2,3,unaligned)", {4, 9, 2, 3})) == "y(i) = A(i,j) * B(i/2,cover(j,3),i%2,j-cover(j,3)) * x(j)");
+  CHECK(said(stored("vbl", {7, 9, 9})) == "y(i) = A(i,j) * B(i,cover(j),j-cover(j)) * x(j)");
+  CHECK(said(stored("skyline", {7, 9, 9})) == "y(i) = A(i,j) * B(i,cover(j),j-cover(j)) * x(j)");
+  CHECK(said(stored("(i,j) -> (j:d, b:s, i-b:d(2))", {9, 7, 2})) == "y(i) = A(i,j) * B(j,cover(i,2),i-cover(i,2)) * x(j)");
+  CHECK(said(stored("(i,j) -> (b:s, i:d, j-b:d(3))", {9, 7, 3})) == "y(i) = A(i,j) * B(cover(j,3),i,j-cover(j,3)) * x(j)");
+}
+
+TEST_CASE("a start covers the index of the mode that counts from it") {
+  Network network = exposed(masked(), {{}, stored("ds"), stored("vbl", {7, 9, 9}), stored("d")}, Exposing::all, {2})->network;
+  REQUIRE(check(network));
+  network.tensors[2].sums[2].others[0].mode = 2;
+  CHECK(check(network).error().message == "network: mode 2 of B is no sum of indices");
+  network.tensors[2].sums[2].others[0].mode = 1;
+  network.tensors[2].sums[1].factor = 2;
+  CHECK(check(network).error().message == "network: mode 1 of B is no sum of indices");
+}
+
 TEST_CASE("coordinates in no order are read as they stand where nothing asks for one") {
   const auto as_they_stand = [](const std::vector<Product>& products, const std::string& layout, const char* other = "d",
                                 const char* result = nullptr) {

@@ -92,6 +92,48 @@ bool unique_holds(const SmallFiber& fiber) {
   return all_pairs(fiber.crd.size(), [&](auto p, auto q) { return fiber.crd[p] != fiber.crd[q]; });
 }
 
+/// Every fiber of at most three starts, with the lengths of their blocks: of one width, or of their own.
+void for_each_row_of_blocks(std::uint64_t width, const AssumedOfArrays& assumed, const std::function<void(const SmallFiber&)>& visit) {
+  for (std::size_t size = 0; size <= 3; ++size) {
+    for_each_vector(size, extent - 1, [&](const std::vector<int>& crd) {
+      for_each_vector(width == 0 ? size : 0, 2, [&](const std::vector<int>& drawn) {
+        const SmallFiber fiber{crd, width == 0 ? drawn : std::vector<int>(size, static_cast<int>(width))};
+        if (assumed.coordinates_rise && !is_as_assumed(fiber, LevelKind::compressed, {})) return;
+        const auto apart = [&](auto p, auto q) { return crd[p] + fiber.below[p] <= crd[q]; };
+        if (!assumed.starts_apart || all_pairs(size, apart)) visit(fiber);
+      });
+    });
+  }
+}
+bool covers(const SmallFiber& fiber, std::size_t place, int wanted) {
+  return fiber.crd[place] <= wanted && wanted < fiber.crd[place] + fiber.below[place];
+}
+bool passed_holds_of_blocks(const SmallFiber& fiber) {
+  return all_pairs(fiber.crd.size(), [&](auto p, auto q) {
+    for (int wanted = fiber.crd[q]; wanted < extent + 2; ++wanted)
+      if (covers(fiber, p, wanted)) return false;
+    return true;
+  });
+}
+bool candidate_holds_of_blocks(const SmallFiber& fiber) {
+  for (int wanted = 0; wanted < extent + 2; ++wanted) {
+    for (std::size_t stop = 0; stop < fiber.crd.size(); ++stop) {
+      if (fiber.crd[stop] > wanted) continue;
+      bool above = false;  // one between that is above
+      for (std::size_t other = 0; other < fiber.crd.size(); ++other) {
+        above = above || (other > stop && fiber.crd[other] > wanted);
+        if ((other < stop || above) && covers(fiber, other, wanted)) return false;
+      }
+    }
+  }
+  return true;
+}
+bool probe_holds_of_blocks(const SmallFiber& fiber) {
+  for (int wanted = 0; wanted < extent; ++wanted)
+    if (!std::ranges::is_partitioned(fiber.crd, [&](int stored) { return stored <= wanted; })) return false;
+  return true;
+}
+
 // The searches of kernels: the first place not below, from a place on.
 
 std::size_t bisected(const std::vector<int>& crd, std::size_t low, std::size_t end, int wanted) {
@@ -173,6 +215,66 @@ TEST_CASE("claims of searches hold for all small fibers, and without the propert
       assumed.*property = false;
       CHECK((verdict_on(each.claim(lookup, assumed)) == Verdict::proven) == (property != each.needed));
       if (property == each.needed) CHECK_FALSE(holds_for_all(each, assumed));
+    }
+  }
+}
+
+namespace {
+
+/// Whether the one block that covers a coordinate is found, by halves and by a cursor that follows what rises, which stays at the last
+/// start that is not above.
+bool covering_searches_find(const SmallFiber& fiber) {
+  const auto last_not_above = [&](std::size_t from, int wanted) { return galloped(fiber.crd, from, wanted + 1); };
+  for (int wanted = 0; wanted < extent + 2; ++wanted) {
+    std::size_t there = fiber.crd.size();
+    for (std::size_t place = 0; place < fiber.crd.size(); ++place) {
+      if (!covers(fiber, place, wanted)) continue;
+      if (there < fiber.crd.size()) return false;
+      there = place;
+    }
+    const auto found = [&](std::size_t behind) { return behind > 0 && covers(fiber, behind - 1, wanted) ? behind - 1 : fiber.crd.size(); };
+    if (found(bisected(fiber.crd, 0, fiber.crd.size(), wanted + 1)) != there) return false;
+    for (int before = 0; before <= wanted; ++before) {
+      const std::size_t behind = last_not_above(0, before);
+      if (found(last_not_above(behind > 0 ? behind - 1 : 0, wanted)) != there) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("claims of covering searches hold for all small rows of blocks, and without a property they rest on fail for one") {
+  struct Covering {
+    std::string name;
+    Claim (*claim)(const Lookup&, const AssumedOfArrays&);
+    bool (*holds)(const SmallFiber&);
+    bool of_starts;  ///< rests on blocks that do not overlap
+  };
+  const std::vector<Covering> claims = {{"passed", passed_claim, passed_holds_of_blocks, true},
+                                        {"candidate", covering_claim, candidate_holds_of_blocks, true},
+                                        {"probe", probe_claim, probe_holds_of_blocks, false}};
+  for (const std::uint64_t width : {0, 2, 3}) {
+    CAPTURE(width);
+    const Lookup lookup{compressed, 0, "B at b", "covering search", false, width};
+    const auto judge = [&](const AssumedOfArrays& assumed) {
+      for (const Covering& each : claims) {
+        CAPTURE(each.name);
+        bool holds = true;
+        for_each_row_of_blocks(width, assumed, [&](const SmallFiber& fiber) { holds = holds && each.holds(fiber); });
+        CHECK((verdict_on(each.claim(lookup, assumed)) == Verdict::proven) == holds);
+      }
+      bool found = true;
+      for_each_row_of_blocks(width, assumed, [&](const SmallFiber& fiber) { found = found && covering_searches_find(fiber); });
+      return found;
+    };
+    CHECK(judge({}));
+    CHECK_FALSE(judge({.starts_apart = false}));
+    judge({.coordinates_rise = false});  // starts of one width rise where they are apart
+    CHECK_FALSE(judge({.coordinates_rise = false, .starts_apart = false}));
+    for (const Covering& each : claims) {
+      CHECK(verdict_on(each.claim(lookup, {})) == Verdict::proven);
+      CHECK((verdict_on(each.claim(lookup, {.starts_apart = false})) == Verdict::refuted) == each.of_starts);
     }
   }
 }

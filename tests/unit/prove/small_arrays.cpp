@@ -154,7 +154,7 @@ class LoopsOverArrays {
     --depth_;
   }
 
-  /// Of the loops entered; of a sum below 0 the extent, where there is nothing.
+  /// Of the loops entered; of a sum below 0 the extent, where there is nothing. Of a start of blocks what it is to cover.
   int given_coordinate(const loop::IndexDefinition& given) const {
     auto sum = static_cast<int>(given.offset);
     for (const loop::Summand& summand : given.of) sum += static_cast<int>(summand.factor) * coordinate_[summand.index];
@@ -203,7 +203,8 @@ class LoopsOverArrays {
       return;
     }
     const bool at_sum = loop::is_at_sum(program_, program_.accesses[step.access], level);
-    if (at_sum && coordinate >= extent_of(program_.accesses[step.access].indices[level])) return;  // out of range: nothing is looked up
+    const bool covers = loop::cover_at(program_, program_.accesses[step.access], level) != nullptr;
+    if (at_sum && !covers && coordinate >= extent_of(program_.accesses[step.access].indices[level])) return;  // out of range: nothing is looked up
     if (step.algorithm == loop::Algorithm::gallop)
       look_up(fingers[step.access], reached_[step.access].back().begin, coordinate);
     if (step.use == Use::append) append(step.access, level);
