@@ -375,7 +375,8 @@ void follow(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm
 }  // namespace
 
 // The place found is the last one not above: a vector of coordinates from a place on, the first of which is not above or the fiber's
-// first, has as many of them as are not above, since they rise.
+// first, has as many of them as are not above, since they rise. A finger stays where its vector begins: what is found in that is nothing
+// the next lookup waits for. SDDMM-like sums over nsjac in blocks of 4 that begin anywhere: 3.2 ms with the finger at what was found.
 void locate_start(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* wanted, const Slot* finger,
                   llvm::Value* finger_end, llvm::function_ref<void(const Cursor&, llvm::Value*)> then) {
   const std::uint32_t level = cursor.bound;
@@ -419,7 +420,6 @@ void locate_start(Emitter& emit, const StorageCode& storage, const Cursor& curso
   emit.if_then(ir.CreateICmpNE(not_above, emit.constant(0)), [&] {
     llvm::Value* count = ir.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, not_above);
     llvm::Value* position = emit.sub(emit.add(block, count), emit.constant(1));
-    if (finger) emit.set(*finger, position);
     then({level + 1, position, nullptr}, emit.widen(coordinate_at(emit, storage, level, position)));
   });
 }
