@@ -106,7 +106,7 @@ class Generator {
   struct Finger {
     loop::AccessId access;
     Slot place;
-    llvm::Value* end;
+    llvm::Value* end;  ///< where coordinates fall the place comes down from the fiber's end to this, its begin
   };
   /// `body`: what `then` writes; null if that is more than one block.
   void bind(std::span<const loop::Step> steps, const Scope& scope, std::span<const Finger> fingers,

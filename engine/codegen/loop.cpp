@@ -119,7 +119,8 @@ void Generator::filtered_loop(const loop::For& each, std::span<const loop::Step>
     if (!seen[step.access] && step.algorithm == loop::Algorithm::gallop && storage.levels[next].longest == 0 &&
         is_sparse(next_level(program_, step.access, depths).kind)) {
       const Range range = positions_below(*emit_, storage, scope.cursors[step.access]);
-      fingers.push_back({step.access, emit_->slot(range.begin), range.end});
+      const bool falls = storage.storage->falls(next);  // from behind the fiber down to where it begins
+      fingers.push_back({step.access, emit_->slot(falls ? range.end : range.begin), falls ? range.begin : range.end});
     }
     seen[step.access] = true;
   }

@@ -221,7 +221,12 @@ void gallop_by_vectors(Emitter& emit, const StorageCode& storage, const Cursor& 
   take_among(emit, storage, cursor, range.end, emit.get(finger), coordinate, then);
 }
 
-/// In a short fiber: the last entry not above, of all of them, without a loop.
+/// Whether a search for a coordinate goes on behind an entry: it is not above, or, where coordinates fall, not below.
+llvm::Value* goes_on(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm::Value* stored, llvm::Value* coordinate) {
+  return storage.storage->falls(level) ? emit.ir().CreateICmpUGE(stored, coordinate) : emit.ir().CreateICmpULE(stored, coordinate);
+}
+
+/// In a short fiber: the last entry not above, of all of them, without a loop; not below where coordinates fall.
 void locate_among_few(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
                       llvm::Value* coordinate, LevelKindCode::Found then) {
   llvm::IRBuilder<>& ir = emit.ir();
@@ -234,9 +239,9 @@ void locate_among_few(Emitter& emit, const StorageCode& storage, std::uint32_t l
       llvm::Value* next = emit.add(range.begin, emit.constant(n));
       if (last) next = emit.minimum(next, last);
       llvm::Value* further = emit.widen(coordinate_at(emit, storage, level, next));
-      llvm::Value* not_above = ir.CreateICmpULE(further, coordinate);
-      low = chosen(emit, not_above, next, low);
-      stored = chosen(emit, not_above, further, stored);
+      llvm::Value* on = goes_on(emit, storage, level, further, coordinate);
+      low = chosen(emit, on, next, low);
+      stored = chosen(emit, on, further, stored);
     }
     emit.if_then(ir.CreateICmpEQ(stored, coordinate), [&] { then({level + 1, low, nullptr}); });
   };
@@ -246,7 +251,8 @@ void locate_among_few(Emitter& emit, const StorageCode& storage, std::uint32_t l
     emit.if_then(below(emit, range.begin, range.end), search);
 }
 
-/// Halves of a fiber until so many are left, among which is the last entry that is not above, if there is one.
+/// Halves of a fiber until so many are left, among which is the last entry that is not above, if there is one; not below where coordinates
+/// fall.
 llvm::Value* last_not_above(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range, llvm::Value* coordinate,
                             std::uint64_t left) {
   llvm::IRBuilder<>& ir = emit.ir();
@@ -257,7 +263,7 @@ llvm::Value* last_not_above(Emitter& emit, const StorageCode& storage, std::uint
                     llvm::Value* half = ir.CreateLShr(emit.get(count), 1);
                     llvm::Value* middle = emit.add(emit.get(low), half);
                     llvm::Value* stored = emit.widen(coordinate_at(emit, storage, level, middle));
-                    emit.set(low, chosen(emit, ir.CreateICmpULE(stored, coordinate), middle, emit.get(low)));
+                    emit.set(low, chosen(emit, goes_on(emit, storage, level, stored, coordinate), middle, emit.get(low)));
                     emit.set(count, emit.sub(emit.get(count), half));
                   });
   return emit.get(low);
@@ -278,6 +284,48 @@ void locate_unique(Emitter& emit, const StorageCode& storage, const Cursor& curs
     llvm::Value* low = last_not_above(emit, storage, level, range, coordinate, 1);
     llvm::Value* found = emit.widen(coordinate_at(emit, storage, level, low));
     emit.if_then(emit.ir().CreateICmpEQ(found, coordinate), [&] { then({level + 1, low, nullptr}); });
+  });
+}
+
+/// Coordinates fall and those that are looked for rise: the finger stands behind the last entry that may still match, at first behind the
+/// fiber, which begins at `begin`, and goes down by vectors.
+void gallop_downwards(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* begin, llvm::Value* coordinate,
+                      const Slot& finger, LevelKindCode::Found then) {
+  const std::uint32_t level = cursor.bound;
+  llvm::IRBuilder<>& ir = emit.ir();
+  const bool by_vectors = ComparedCoordinates::serves(emit, storage);
+  const unsigned lanes = by_vectors ? ComparedCoordinates::lanes_of(emit, storage, level) : 1;
+  const Slot smaller = emit.slot(ir.getFalse());
+  const Slot steps = emit.slot(emit.constant(vectors_compared));
+  emit.while_loop(
+      [&] {
+        llvm::Value* left = emit.sub(emit.get(finger), begin);
+        emit.set(smaller, ir.getFalse());
+        // All that would be passed are below where the first of them, the greatest, is.
+        emit.if_then(ir.CreateICmpUGE(left, emit.constant(lanes)), [&] {
+          llvm::Value* greatest = coordinate_at(emit, storage, level, emit.sub(emit.get(finger), emit.constant(lanes)));
+          emit.set(smaller, below(emit, emit.widen(greatest), coordinate));
+        });
+        return ir.CreateAnd(emit.get(smaller), ir.CreateICmpNE(emit.get(steps), emit.constant(0)));
+      },
+      [&] {
+        emit.set(finger, emit.sub(emit.get(finger), emit.constant(lanes)));
+        emit.set(steps, emit.sub(emit.get(steps), emit.constant(1)));
+      });
+  // Further away: behind the last entry that is not below, if there is one.
+  emit.if_then(emit.get(smaller), [&] {
+    emit.set(finger, emit.add(last_not_above(emit, storage, level, {begin, emit.get(finger)}, coordinate, 1), emit.constant(1)));
+  });
+  llvm::Value* behind = emit.get(finger);
+  if (by_vectors) {
+    llvm::Value* block = emit.sub(behind, emit.minimum(emit.sub(behind, begin), emit.constant(lanes)));
+    take_among(emit, storage, cursor, behind, block, coordinate, then);
+    return;
+  }
+  emit.if_then(below(emit, begin, behind), [&] {
+    llvm::Value* position = emit.sub(behind, emit.constant(1));
+    llvm::Value* found = emit.widen(coordinate_at(emit, storage, level, position));
+    emit.if_then(ir.CreateICmpEQ(found, coordinate), [&] { then({level + 1, position, nullptr}); });
   });
 }
 
@@ -303,6 +351,10 @@ void locate_adjacent(Emitter& emit, const StorageCode& storage, const Cursor& cu
 void locate_sorted(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate, const Slot* finger,
                    llvm::Value* finger_end, LevelKindCode::Found then) {
   const std::uint32_t level = cursor.bound;
+  if (finger && storage.storage->falls(level)) {
+    gallop_downwards(emit, storage, cursor, finger_end, coordinate, *finger, then);
+    return;
+  }
   Range range{nullptr, finger_end};
   if (finger)
     range.begin = emit.get(*finger);

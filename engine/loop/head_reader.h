@@ -179,8 +179,13 @@ class HeadReader : protected TokenReader {
     storage.scalar = one_of(scalar_words, "a scalar type");
     expect("{");
     if (accept("}")) return;
-    do levels(storage.levels);
-    while (accept(","));
+    do {
+      levels(storage.levels);
+      if (!at("desc")) continue;
+      if (storage.levels.size() > 64) return error("only one of the first 64 levels falls");
+      advance();
+      storage.falling |= std::uint64_t{1} << (storage.levels.size() - 1);
+    } while (accept(","));
     expect("}");
     if (!accept("places")) return;
     expect("<");

@@ -62,7 +62,11 @@ struct Storage {
   Scalar scalar = Scalar::f64;
   std::vector<Level> levels;
   std::uint8_t place_bits = 0;  ///< width of the places of its values; 0: position p holds value p
+  /// Bit n: coordinates in a fiber of level n fall strictly, {dense, compressed<32,32> desc}; nothing but locates such a level.
+  std::uint64_t falling = 0;
   bool operator==(const Storage&) const = default;
+
+  bool falls(std::size_t level) const { return level < 64 && (falling >> level & 1) != 0; }
 };
 
 /// A use of a storage with its own cursor; indices in storage (level) order, an index may repeat (diagonal).

@@ -19,6 +19,8 @@ Expected<void> check_storage(const Program& program, StorageId id, std::optional
   const Storage& storage = program.storages[id];
   if (storage.role != Role::input)
     return input_error(fmt::format("facts: {} of {}: only an input can be checked before the run", fact, storage.name));
+  const bool falls = level ? storage.falls(*level) : fact == "pattern" && storage.falling != 0;
+  if (falls && fact != "fiber") return input_error(fmt::format("facts: {} of {}, whose coordinates fall", fact, storage.name));
   if (level && *level >= storage.levels.size())
     return input_error(fmt::format("facts: {} of level {} of {}, which has {} levels", fact, *level, storage.name,
                                    storage.levels.size()));

@@ -158,7 +158,7 @@ class ForestBuilder {
   loop::IndexId index_at(const NestAccess& access, std::size_t level) {
     const NestStorage& storage = nest_.storages[access.storage];
     const loop::IndexId own = index_of(access.indices[level]);
-    if (!storage.is_located(level)) return own;
+    if (storage.is_own(level)) return own;
     const auto start = starts_.find({&access, level});
     if (start != starts_.end()) return start->second;
     loop::Program& program = lowered_.program;
@@ -457,7 +457,7 @@ class ForestBuilder {
 
   bool rises_with(const NestAccess& access, std::size_t level, IndexId index) const {
     const NestStorage& storage = nest_.storages[access.storage];
-    if (!storage.is_sum(level)) return storage.parts[level].modulus == 0;
+    if (!storage.is_sum(level)) return level >= storage.parts.size() || storage.parts[level].modulus == 0;
     const ModeSum& sum = storage.sums[level];
     if (access.indices[level] == index) return sum.factor > 0;
     return std::ranges::any_of(sum.others, [&](const ModeSum::Other& other) {

@@ -147,6 +147,7 @@ struct Native {
 struct LocatedLevels {
   std::vector<ModePart> parts;
   std::vector<ModeSum> sums;  ///< by level; empty: there are none
+  std::uint64_t falling = 0;  ///< bit n: coordinates of level n fall
 };
 
 /// A level's coordinate as a sum of modes: its value less the first one of its range, which may be a sum too, as of j:d(i..). By mode the
@@ -320,26 +321,29 @@ class Exposer {
     const auto& format = stored_[tensor].format;
     if (!format || !format->layout || network_.tensors[tensor].is_result || is_pattern(tensor)) return std::nullopt;
     if (!is_plain_kinds(*format->layout) || stored_[tensor].level_extents.size() != format->layout->levels.size()) return std::nullopt;
-    if (auto parts = located_parts(*format->layout)) return LocatedLevels{std::move(*parts), {}};
+    if (auto located = located_parts(*format->layout)) return located;
     if (repeats_an_index(tensor)) return std::nullopt;
     const auto placement = Placement::of(*format->layout, network_.tensors[tensor].extents, network_.tensors[tensor].name);
     return placement ? located_sums(*placement) : std::nullopt;
   }
 
-  static std::optional<std::vector<ModePart>> located_parts(const Layout& layout) {
-    std::vector<ModePart> parts;
+  static std::optional<LocatedLevels> located_parts(const Layout& layout) {
+    LocatedLevels located;
+    std::vector<ModePart>& parts = located.parts;
     for (const LayoutLevel& level : layout.levels) {
-      const auto part = part_of(layout, level);
+      const bool falls = level.order == LevelOrder::descending && is_compressed(level.kind) && parts.size() < 64;
+      const auto part = falls ? part_in_any_order(layout, level) : part_of(layout, level);
       if (!part || part->own || has_lengths(level.kind)) return std::nullopt;
+      if (falls) located.falling |= std::uint64_t{1} << parts.size();
       parts.push_back(*part);
     }
-    bool any = false;
+    bool any = located.falling != 0;
     for (std::uint32_t mode = 0; mode < layout.modes.size(); ++mode) {
       const auto cuts = cuts_of(parts, mode);
       if (!cuts) return std::nullopt;
       any = any || !cuts->empty();
     }
-    return any ? std::optional(parts) : std::nullopt;
+    return any ? std::optional(std::move(located)) : std::nullopt;
   }
 
   std::set<TensorId> may_be_located() const {
@@ -744,6 +748,7 @@ class Exposer {
       LocatedLevels located = *located_levels(tensor);
       exposed.parts = std::move(located.parts);
       exposed.sums = std::move(located.sums);
+      exposed.falling = located.falling;
       exposed.read_in = *stored.format;
       exposed.located = true;
       return;
@@ -841,7 +846,7 @@ class Exposer {
       std::vector<std::string> parts;
       for (std::size_t level = 0; level < exposed.parts.size(); ++level) {
         const auto name = [&](std::size_t at) { return network_.indices[access.indices[exposed.parts[at].mode]].name; };
-        parts.push_back(located_text(declared, level, name));
+        parts.push_back(located_text(declared, level, name) + (declared.falls(level) ? " desc" : ""));
       }
       exposure_.definitions.push_back(fmt::format("{} located at ({})", network_.tensors[access.tensor].name, fmt::join(parts, ", ")));
       return result;
@@ -931,6 +936,7 @@ class Exposer {
   static void take_located(const ExposedTensor& exposed, TensorDeclaration& declared) {
     for (const ModePart& part : exposed.parts) declared.parts.push_back(part.of_mode());
     declared.sums = exposed.sums;
+    declared.falling = exposed.falling;
   }
 
   const Network& network_;

@@ -35,8 +35,12 @@
 //   y(i) = A(i,j) * B(i,j) * x(j), B as (i,j) -> (j-i:s, i:d), A as (i:d, j:s), 7 by 9
 //   y(i) = A(i,j) * B(j-i+6,i) * x(j)
 //
-// Where others walk its indices, an operand in blocks, diagonals, bands or triangles may be located through its layout instead: its levels
-// are parts or sums of indices that stay whole, and nothing beyond an extent is looked up.
+//   y(i) = A(i,j) * B(i,j) * x(j), B as (i,j) -> (i/4:d, b:s, i%4:d, j-b:d(4)), A as (i:d, j:s)
+//   y(i) = A(i,j) * B(i/4,cover(j,4),i%4,j-cover(j,4)) * x(j)
+//
+// Where others walk its indices, an operand in blocks, diagonals, bands or triangles, or whose coordinates fall, may be located through its
+// layout instead: its levels are parts or sums of indices that stay whole, or the start that covers one, and nothing beyond an extent is
+// looked up.
 #pragma once
 
 #include <cstdint>
@@ -87,6 +91,7 @@ struct ExposedTensor {
   /// the part's mode.
   std::vector<ModePart> parts;
   std::vector<ModeSum> sums = {};  ///< by level; empty: there are none
+  std::uint64_t falling = 0;       ///< of a located operand, bit n: coordinates of level n fall
   /// Of the modes that are sums of another's levels.
   std::map<std::uint32_t, ModeReach> reach = {};
   /// Operands: what they are laid out in before; levels in the order of `parts`, or a plain format where there are none.

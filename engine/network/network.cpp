@@ -62,7 +62,9 @@ Expected<void> check_access(const Network& network, const TensorAccess& access) 
       if (auto good = check_sum(network, access, mode); !good) return good;
       continue;
     }
-    const IndexPart part = tensor.is_located(mode) ? tensor.parts[mode] : IndexPart{};
+    const IndexPart part = mode < tensor.parts.size() ? tensor.parts[mode] : IndexPart{};
+    if (tensor.falls(mode) && tensor.is_result)
+      return input_error(fmt::format("network: mode {} of the result {} falls", mode, tensor.name));
     if (part.divisor == 0 || (tensor.is_result && !part.is_whole()))
       return input_error(fmt::format("network: mode {} of {} is no part of an index", mode, tensor.name));
     if (part.extent(index.extent) != tensor.extents[mode]) {
@@ -120,7 +122,7 @@ std::string print_access(const Network& network, const TensorAccess& access) {
   const TensorDeclaration& tensor = network.tensors[access.tensor];
   std::vector<std::string> indices;
   for (std::size_t mode = 0; mode < access.indices.size(); ++mode) {
-    indices.push_back(located_text(network, access, mode));
+    indices.push_back(located_text(network, access, mode) + (tensor.falls(mode) ? " desc" : ""));
   }
   return fmt::format("{}({})", tensor.name, fmt::join(indices, ","));
 }
@@ -165,7 +167,7 @@ std::string located_text(const Network& network, const TensorAccess& access, std
 }
 
 std::string located_text(const TensorDeclaration& tensor, std::size_t mode, const std::function<std::string(std::size_t)>& name) {
-  if (!tensor.is_sum(mode)) return name(mode) + (tensor.is_located(mode) ? tensor.parts[mode].text() : "");
+  if (!tensor.is_sum(mode)) return name(mode) + (mode < tensor.parts.size() ? tensor.parts[mode].text() : "");
   const ModeSum& sum = tensor.sums[mode];
   std::vector<std::pair<std::string, std::int64_t>> summands{{name(mode), sum.factor}};
   for (const ModeSum::Other& other : sum.others)

@@ -33,13 +33,15 @@ struct TensorDeclaration {
   bool is_result = false;
   std::vector<IndexPart> parts = {};  ///< of an operand, by mode; empty: whole indices
   std::vector<ModeSum> sums = {};     ///< likewise; a mode with a sum has no part
+  std::uint64_t falling = 0;  ///< bit m: coordinates of mode m fall in a fiber, so that it is located, at the whole index too
   bool operator==(const TensorDeclaration&) const = default;
 
   bool is_sum(std::size_t mode) const { return mode < sums.size() && !sums[mode].is_whole(); }
   /// Whether it leaves out what lies beyond the range of a sum: B(i,j-i+6) has no place left of a band.
   bool has_sums() const { return std::ranges::any_of(sums, [](const ModeSum& sum) { return !sum.is_whole(); }); }
   bool is_cover(std::size_t mode) const { return mode < sums.size() && sums[mode].cover.has_value(); }
-  bool is_located(std::size_t mode) const { return is_sum(mode) || (mode < parts.size() && !parts[mode].is_whole()); }
+  bool falls(std::size_t mode) const { return mode < 64 && (falling >> mode & 1) != 0; }
+  bool is_located(std::size_t mode) const { return is_sum(mode) || (mode < parts.size() && !parts[mode].is_whole()) || falls(mode); }
 };
 
 /// A tensor with the index of each of its modes. An index may repeat (a diagonal) except in a result.

@@ -48,10 +48,20 @@ class Fiber {
       query_.require(implies(less(a, b), not_above(coordinate(a), coordinate(b))));
       if (assumed_.coordinates_differ) query_.require(implies(equal(coordinate(a), coordinate(b)), equal(a, b)));
     }
+    if (lookup_.falls && assumed_.coordinates_fall) query_.require(implies(less(a, b), less(coordinate(b), coordinate(a))));
+    if (lookup_.falls) return;
     // A place for each coordinate of the extent, in their order, or coordinates that are stored so.
     if (is_by_extent(kind()) || (is_compressed(kind()) && assumed_.coordinates_rise))
       query_.require(implies(less(a, b), less(coordinate(a), coordinate(b))));
     if (lookup_.cover && assumed_.starts_apart) query_.require(implies(less(a, b), not_above(end_of_block(a), coordinate(b))));
+  }
+
+  /// Whether a search comes to the one before it comes to the other: from the last entry on where coordinates fall.
+  std::string before(const std::string& a, const std::string& b) { return lookup_.falls ? less(b, a) : less(a, b); }
+  /// What arrays say of both, in whatever order they stand.
+  void relate_both(const std::string& a, const std::string& b) {
+    relate(a, b);
+    if (lookup_.falls) relate(b, a);
   }
 
   /// Behind the last place of the block that begins at a position.
@@ -113,7 +123,8 @@ Claim passed_claim(const Lookup& lookup, const AssumedOfArrays& assumed) {
     std::vector<std::vector<ClaimValue>> passed = {fiber.told(behind), fiber.told(last), {{"wanted", wanted}, {"later", later}}};
     return claimed("passed", fmt::format("what is passed of {} covers no later coordinate", lookup.what), fiber, std::move(passed), lookup);
   }
-  fiber.query().require(not_above(behind, last));
+  if (lookup.falls) fiber.relate(last, behind);
+  fiber.query().require(lookup.falls ? not_above(last, behind) : not_above(behind, last));
   fiber.query().require(less(fiber.coordinate(last), wanted));
   fiber.query().require(not_above(wanted, later));
   fiber.query().require(equal(fiber.coordinate(behind), later));
@@ -128,8 +139,8 @@ Claim candidate_claim(const Lookup& lookup, const AssumedOfArrays& assumed) {
   const std::string stop = fiber.entry("p");
   const std::string behind = fiber.entry("q");
   const std::string wanted = fiber.wanted("t");
-  fiber.relate(stop, behind);
-  fiber.query().require(less(stop, behind));
+  fiber.relate_both(stop, behind);
+  fiber.query().require(fiber.before(stop, behind));
   fiber.query().require(equal(fiber.coordinate(behind), wanted));
   std::vector<std::vector<ClaimValue>> examples = {fiber.told(stop), fiber.told(behind), {{"wanted", wanted}}};
   if (!fiber.has_runs()) {
@@ -142,7 +153,8 @@ Claim candidate_claim(const Lookup& lookup, const AssumedOfArrays& assumed) {
                                       negated(equal(fiber.coordinate(between), wanted))});
     fiber.query().require(any_of({less(wanted, fiber.coordinate(stop)), apart}));
   }
-  const std::string says = fiber.has_runs() ? "behind the run of {} where the search stops nothing matches"
+  const std::string says = lookup.falls      ? "before the entry of {} where the search stops nothing matches"
+                           : fiber.has_runs() ? "behind the run of {} where the search stops nothing matches"
                                             : "behind the entry of {} where the search stops nothing matches";
   return claimed("candidate", fmt::format(fmt::runtime(says), lookup.what), fiber, std::move(examples), lookup);
 }
@@ -171,8 +183,8 @@ Claim probe_claim(const Lookup& lookup, const AssumedOfArrays& assumed) {
   const std::string not_below = fiber.entry("p");
   const std::string below = fiber.entry("q");
   const std::string wanted = fiber.wanted("t");
-  fiber.relate(not_below, below);
-  fiber.query().require(less(not_below, below));
+  fiber.relate_both(not_below, below);
+  fiber.query().require(fiber.before(not_below, below));
   if (lookup.cover) {
     fiber.query().require(less(wanted, fiber.coordinate(not_below)));
     fiber.query().require(not_above(fiber.coordinate(below), wanted));
@@ -183,7 +195,7 @@ Claim probe_claim(const Lookup& lookup, const AssumedOfArrays& assumed) {
   fiber.query().require(not_above(wanted, fiber.coordinate(not_below)));
   fiber.query().require(less(fiber.coordinate(below), wanted));
   std::vector<std::vector<ClaimValue>> examples = {fiber.told(not_below), fiber.told(below), {{"wanted", wanted}}};
-  return claimed("probe", fmt::format("entries of {} below a coordinate come before the others", lookup.what), fiber,
+  return claimed("probe", fmt::format("entries of {} below a coordinate come {} the others", lookup.what, lookup.falls ? "behind" : "before"), fiber,
                  std::move(examples), lookup);
 }
 

@@ -19,6 +19,7 @@ struct Lookup {
   std::string what;
   std::string skeleton;
   bool sorted = false;  ///< entries without an order are put in order first
+  bool falls = false;   ///< coordinates fall: entries are gone over from the last to the first
   std::optional<std::uint64_t> cover = {};  ///< starts of blocks of that many places, 0: of lengths of their own: what covers a coordinate
 };
 

@@ -291,8 +291,9 @@ void relate_entries(Query& query, const Program& program, const Entry& a, const 
   }
   const bool in_chain = begins_chain(levels[head].kind);
   if (in_chain && assumed.chains_rise) query.require(implies(later, comes_before(a.coordinates, b.coordinates)));
-  if (is_compressed(kind) && assumed.coordinates_rise)
-    query.require(implies(later, less(a.coordinates[0], b.coordinates[0])));
+  const bool falls = program.storages[a.storage].falls(a.level);
+  if (is_compressed(kind) && (falls ? assumed.coordinates_fall : assumed.coordinates_rise))
+    query.require(implies(later, falls ? less(b.coordinates[0], a.coordinates[0]) : less(a.coordinates[0], b.coordinates[0])));
   if (has_slots(kind) && assumed.coordinates_differ)
     query.require(implies(all_of({same, equal(a.coordinates[0], b.coordinates[0])}), equal(a.position, b.position)));
 }

@@ -21,6 +21,7 @@ struct AssumedOfArrays {
   bool coordinates_differ = true;  ///< hashed: no two slots of a fiber have one coordinate
   bool below_extents = true;       ///< coordinates lie within [0, extent)
   bool fibers_full = true;         ///< where the fact `full` says so: as many entries as the extent
+  bool coordinates_fall = true;    ///< compressed, of those that do: strictly within a fiber
   bool starts_apart = true;        ///< starts of blocks: the block of one ends before the next one of its fiber
 };
 

@@ -99,6 +99,7 @@ class KernelClaims {
     const bool single = is_per_parent(kind) && !begins_chain(levels[chain_head(levels, here.level)].kind);
     if (single || step.use == Use::insert || step.use == Use::append) return;
     Lookup lookup{levels, here.level, at_text(step.access, here.level), {}, may_be_key(kind) && step.use == Use::drive};
+    lookup.falls = program_.storages[program_.accesses[step.access].storage].falls(here.level);
     if (const loop::IndexDefinition* const start = loop::cover_at(program_, program_.accesses[step.access], here.level))
       lookup.cover = start->cover;
     const std::size_t depth = inside.enclosing.size() - 1;
@@ -124,8 +125,10 @@ class KernelClaims {
       return claim_each(lookup, {table_claim});
     }
     lookup.skeleton = is_short(storage, here.level) ? "few entries in turn" : "bisection";
+    if (lookup.falls) lookup.skeleton += " downwards";
     if (here.step->algorithm != Algorithm::gallop) return claim_each(lookup, {candidate_claim, probe_claim});
-    lookup.skeleton = claim_cursor(inside, here);
+    lookup.skeleton = claim_cursor(inside, here, lookup.falls ? "downward " : "");
+    if (lookup.falls) lookup.skeleton = "downward " + lookup.skeleton;
     claim_each(lookup, {passed_claim, candidate_claim, probe_claim});
   }
 

@@ -189,6 +189,7 @@ StoredArrays store(const loop::Storage& storage, const std::vector<std::uint64_t
         continue;
       }
       const std::size_t first = children.size();
+      const std::size_t before = arrays.crd[level].size();
       const auto length = static_cast<std::ptrdiff_t>(level + chain_length(storage, level));
       for (const Entry& entry : node.entries) {
         const bool same = children.size() > first && std::equal(entry.first.begin(), entry.first.begin() + length,
@@ -199,6 +200,11 @@ StoredArrays store(const loop::Storage& storage, const std::vector<std::uint64_t
           push_index(arrays.crd[level], entry.first[level], each.crd_bits);
         }
         children.back().entries.push_back(entry);
+      }
+      if (storage.falls(level)) {
+        std::reverse(children.begin() + static_cast<std::ptrdiff_t>(first), children.end());
+        arrays.crd[level].resize(before);
+        for (std::size_t n = first; n < children.size(); ++n) push_index(arrays.crd[level], children[n].coordinates.back(), each.crd_bits);
       }
       if (each.kind != LevelKind::singleton) push_index(arrays.pos[level], children.size(), each.pos_bits);
     }

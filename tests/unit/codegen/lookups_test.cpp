@@ -70,13 +70,64 @@ TEST_CASE("lookups in fibers of every length and width") {
       Interpretation values{{{"i", rows}, {"j", extent}}, {}, {}};
       values.inputs["A"] = drawn_rows(dice, {0, 1, 5, 60, 400}, extent);
       values.inputs["B"] = drawn_rows(dice, {0, 1, 2, 7, 8, 9, 16, 17, 33, 65, 300, 2500}, extent);
+      for (const char* order : {"", " desc"})
+        check(jit,
+              fmt::format("program lookups\n  index  i, j\n  input  A : f64 {{dense, compressed<32,32>}}   access A[i,j]\n"
+                          "  input  B : f64 {{dense, compressed<32,{}>{}}}   access B[i,j]\n  output y : f64 {{dense}}   access y[i]\n"
+                          "  for i: locate A, locate B, insert y\n    for j: drive A, locate B({})\n      y += A * B\n",
+                          width, order, algorithm),
+              values);
+    }
+  }
+}
+
+TEST_CASE("starts that cover a coordinate in fibers of every length and width") {
+  const Jit jit = new_jit();
+  std::mt19937_64 dice(33);
+  constexpr std::uint64_t extent = 6000;
+  constexpr std::uint64_t width = 4;
+  for (const unsigned bits : {32u, 64u}) {
+    for (const char* algorithm : {"gallop", "search"}) {
+      Interpretation values{{{"i", rows}, {"j", extent}, {"b", extent}, {"c", width}, {"k", extent}, {"l", extent}}, {}, {}};
+      values.inputs["A"] = drawn_rows(dice, {0, 1, 5, 60, 400}, extent);
+      // Blocks that do not overlap, and runs of up to as many places at the same starts.
+      for (const auto& [place, value] : drawn_rows(dice, {0, 1, 2, 7, 8, 9, 16, 17, 33, 65, 300, 2500}, extent)) {
+        const std::uint64_t start = place[1] - place[1] % (width + dice() % 2);
+        const auto before = values.inputs["B"].lower_bound({place[0], start, 0});
+        const bool apart = before == values.inputs["B"].begin() || std::prev(before)->first[0] != place[0] ||
+                           std::prev(before)->first[1] + width <= start;
+        if (!apart) continue;
+        for (std::uint64_t c = 0; c < width; ++c) values.inputs["B"][{place[0], start, c}] = static_cast<double>(1 + (start + c) % 9);
+        for (std::uint64_t c = 0, length = 1 + dice() % width; c < length; ++c) values.inputs["V"][{place[0], start, c}] = value + static_cast<double>(c);
+      }
       check(jit,
-            fmt::format("program lookups\n  index  i, j\n  input  A : f64 {{dense, compressed<32,32>}}   access A[i,j]\n"
-                        "  input  B : f64 {{dense, compressed<32,{}>}}   access B[i,j]\n  output y : f64 {{dense}}   access y[i]\n"
-                        "  for i: locate A, locate B, insert y\n    for j: drive A, locate B({})\n      y += A * B\n",
-                        width, algorithm),
+            fmt::format("program blocks\n  index  i, j, b = cover(j, 4) below 6000, c = j - b below 4, k = cover(j) below 6000, l = j - k below 6000\n"
+                        "  input  A : f64 {{dense, compressed<32,32>}}   access A.1[i,j] access A.2[i,j]\n"
+                        "  input  B : f64 {{dense, compressed<32,{0}>, dense}}   access B[i,b,c]\n"
+                        "  input  V : f64 {{dense, compressed<32,{0}>, compressed<32,32>}}   access V[i,k,l]\n"
+                        "  output y : f64 {{dense}}   access y[i]\n  output z : f64 {{dense}}   access z[i]\n  fact adjacent(V.2) = 0\n"
+                        "  for i: locate A.1, locate A.2, locate B, locate V, insert y, insert z\n"
+                        "    for j: drive A.1, locate B({1}), locate B\n      y += A.1 * B\n"
+                        "    for j: drive A.2, locate V({1}), locate V\n      z += A.2 * V\n",
+                        bits, algorithm),
             values);
     }
+  }
+}
+
+TEST_CASE("a start covers what is beyond the bits of its level") {
+  const Jit jit = new_jit();
+  Interpretation values{{{"j", 9}, {"b", std::uint64_t{1} << 32}, {"c", 8}}, {}, {}};
+  values.inputs["x"] = {{{0}, 1}, {{5}, 2}, {{7}, 3}, {{8}, 4}};
+  for (std::uint64_t c = 0; c < 8; ++c) values.inputs["B"][{4294967290, c}] = static_cast<double>(1 + c);
+  for (const char* algorithm : {"gallop", "search"}) {
+    const std::string text = fmt::format(
+        "program beyond\n  index  j, b = cover(j + 4294967290, 8) below 4294967296, c = j - b + 4294967290 below 8\n"
+        "  input  x : f64 {{compressed<32,32>}}   access x[j]\n  input  B : f64 {{compressed<32,32>, dense}}   access B[b,c]\n"
+        "  output s : f64 {{}}   access s[]\n  for j: drive x, locate B({}), locate B\n    s += x * B\n",
+        algorithm);
+    check(jit, text, values);
+    CHECK(loop::interpret(test::program_of(text), values)->at("s").at({}) == 1 * 1 + 2 * 6 + 3 * 8);
   }
 }
 

@@ -77,6 +77,14 @@ const std::vector<SummedLayout> summed_layouts = {
     {"(i,j) -> (j:d, i-j:d(-1..3))", -2, 1}, {"lower", -99, 0}, {"upper", 0, 99}, {"(i,j) -> (i:s, j:d(..i+1))", -99, 0},
     {"(i,j) -> (j:d, i:d(j..))", -99, 0}, {"(i,j) -> (i:d, j:d(i..i+3))", 0, 2}};
 
+/// Coordinates that fall in a fiber.
+const std::vector<std::vector<std::string>> falling_layouts = {
+    {},
+    {"(i) -> (i:s desc)", "(i) -> (i/3:s desc, i%3:d)"},
+    {"(i,j) -> (i:d, j:s desc)", "(i,j) -> (i:s desc, j:s desc)", "(i,j) -> (j:d, i:s desc)", "(i,j) -> (i/2:d, j/2:s desc, i%2:d, j%2:d)",
+     "(i,j) -> (i:s, j:s desc)", "(i,j) -> (j:s desc, i:s)"},
+    {"(i,j,k) -> (i:d, j:s desc, k:s desc)", "(i,j,k) -> (k:s desc, i:s, j:s)"}};
+
 /// Blocks that begin anywhere: starts that cover a coordinate, and the places counted from them.
 const std::vector<std::vector<std::string>> block_starts = {
     {},
@@ -136,7 +144,8 @@ std::optional<Tensor> in_layout(const Tensor& tensor, const std::map<std::string
   const auto drawn = layouts.find(name);
   const std::string blocks = dice.percent(75) ? dice.pick(block_layouts[order]) : random_layout(random, order);
   const std::string starts = dice.pick(block_starts[order]);
-  const std::string text = drawn != layouts.end() ? drawn->second : dice.percent(30) ? starts : blocks;
+  const std::string falling = dice.pick(falling_layouts[order]);
+  const std::string text = drawn != layouts.end() ? drawn->second : dice.percent(30) ? starts : dice.percent(25) ? falling : blocks;
   auto format = parse_format(text);
   if (!format) return std::nullopt;
   auto stored = convert(tensor, *format, resources, "B");
@@ -199,6 +208,7 @@ TEST_CASE("operands located through their layouts change no result") {
   std::size_t followed = 0;
   std::size_t summed = 0;
   std::size_t covered = 0;
+  std::size_t falling = 0;
   std::size_t structures = 0;
   for (std::uint64_t seed = all.first; seed < all.first + all.count; ++seed) {
     Dice dice(seed);
@@ -236,6 +246,7 @@ TEST_CASE("operands located through their layouts change no result") {
       covered += std::ranges::any_of(exposure->tensors, [](const ExposedTensor& one) {
         return std::ranges::any_of(one.sums, [](const ModeSum& sum) { return sum.cover.has_value(); });
       });
+      falling += std::ranges::any_of(exposure->tensors, [](const ExposedTensor& one) { return one.falling != 0; });
       REQUIRE(check(exposure->network));
       PlanOptions options = within_memory(over->network);
       options.machine = random_machine(seed);
@@ -289,11 +300,12 @@ TEST_CASE("operands located through their layouts change no result") {
     REQUIRE_MESSAGE(results, (results ? "" : results.error().message));
     CHECK(wrong_result(results->at("R"), expected) == "");
   }
-  MESSAGE(forced << " networks with located operands, " << chosen << " chosen, " << summed << " at sums, " << covered << " by covering searches, " << followed
+  MESSAGE(forced << " networks with located operands, " << chosen << " chosen, " << summed << " at sums, " << covered << " by covering searches, " << falling << " that fall, " << followed
                  << " programs with cursors");
   if (all.count >= 60) CHECK(forced > all.count / 3);
   if (all.count >= 60) CHECK(summed > all.count / 20);
   if (all.count >= 60) CHECK(covered > all.count / 20);
+  if (all.count >= 60) CHECK(falling > all.count / 30);
   if (all.count >= 60) CHECK(structures > all.count / 10);
   if (all.count >= 60) CHECK(chosen > all.count / 20);
 }

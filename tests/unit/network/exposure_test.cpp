@@ -172,6 +172,25 @@ TEST_CASE("blocks that begin anywhere are located by the start that covers an in
   CHECK(said(stored("(i,j) -> (b:s, i:d, j-b:d(3))", {9, 7, 3})) == "y(i) = A(i,j) * B(cover(j,3),i,j-cover(j,3)) * x(j)");
 }
 
+TEST_CASE("coordinates that fall are located where others walk the index") {
+  const Network network = masked();
+  const auto said = [&](const StoredAs& layout) {
+    CHECK(may_be_located(network, {{}, stored("ds"), layout, stored("d")}) == std::set<TensorId>{2});
+    const auto exposure = exposed(network, {{}, stored("ds"), layout, stored("d")}, Exposing::all, {2});
+    REQUIRE(exposure);
+    CHECK(check(exposure->network));
+    return print(exposure->network);
+  };
+  CHECK(said(stored("(i,j) -> (i:d, j:s desc)", {7, 9})) == "y(i) = A(i,j) * B(i,j desc) * x(j)");
+  CHECK(said(stored("(i,j) -> (i:s desc, j:s desc)", {7, 9})) == "y(i) = A(i,j) * B(i desc,j desc) * x(j)");
+  CHECK(said(stored("(i,j) -> (i/4:d, j/4:s desc, i%4:d, j%4:d)", {2, 3, 4, 4})) == "y(i) = A(i,j) * B(i/4,j/4 desc,i%4,j%4) * x(j)");
+  CHECK(may_be_located(network, {{}, stored("ds"), stored("(i,j) -> (i:d, j:s unordered)", {7, 9}), stored("d")}).empty());
+  CHECK(may_be_located(network, {{}, stored("dd"), stored("(i,j) -> (i:d, j:s desc)", {7, 9}), stored("d")}).empty());
+  Network results = network;
+  results.tensors[0].falling = 1;
+  CHECK(check(results).error().message == "network: mode 0 of the result y falls");
+}
+
 TEST_CASE("a start covers the index of the mode that counts from it") {
   Network network = exposed(masked(), {{}, stored("ds"), stored("vbl", {7, 9, 9}), stored("d")}, Exposing::all, {2})->network;
   REQUIRE(check(network));

@@ -40,6 +40,12 @@ bool all_pairs(std::size_t size, const std::function<bool(std::size_t, std::size
   return true;
 }
 
+/// As a search from the last entry to the first goes over it.
+SmallFiber turned(SmallFiber fiber) {
+  std::ranges::reverse(fiber.crd);
+  return fiber;
+}
+
 bool is_as_assumed(const SmallFiber& fiber, LevelKind kind, const AssumedOfArrays& assumed) {
   const auto& crd = fiber.crd;
   if (kind == LevelKind::compressed && assumed.coordinates_rise)
@@ -256,7 +262,7 @@ TEST_CASE("claims of covering searches hold for all small rows of blocks, and wi
                                         {"probe", probe_claim, probe_holds_of_blocks, false}};
   for (const std::uint64_t width : {0, 2, 3}) {
     CAPTURE(width);
-    const Lookup lookup{compressed, 0, "B at b", "covering search", false, width};
+    const Lookup lookup{.levels = compressed, .level = 0, .what = "B at b", .skeleton = "covering search", .cover = width};
     const auto judge = [&](const AssumedOfArrays& assumed) {
       for (const Covering& each : claims) {
         CAPTURE(each.name);
@@ -277,6 +283,31 @@ TEST_CASE("claims of covering searches hold for all small rows of blocks, and wi
       CHECK((verdict_on(each.claim(lookup, {.starts_apart = false})) == Verdict::refuted) == each.of_starts);
     }
   }
+}
+
+TEST_CASE("claims of searches hold for all small fibers that fall, and without that fail for one") {
+  const Lookup lookup{.levels = compressed, .level = 0, .what = "x at j", .skeleton = "bisection downwards", .falls = true};
+  const auto every = [](bool falls, const std::function<bool(const SmallFiber&)>& holds) {
+    bool all_hold = true;
+    for_each_fiber(LevelKind::compressed, {.coordinates_rise = false}, [&](const SmallFiber& fiber) {
+      if (!falls || all_pairs(fiber.crd.size(), [&](auto p, auto q) { return fiber.crd[p] > fiber.crd[q]; }))
+        all_hold = all_hold && holds(turned(fiber));
+    });
+    return all_hold;
+  };
+  const std::vector<std::pair<Claim (*)(const Lookup&, const AssumedOfArrays&), std::function<bool(const SmallFiber&)>>> claims = {
+      {passed_claim, passed_holds},
+      {candidate_claim, [](const SmallFiber& each) { return candidate_holds(each, false); }},
+      {probe_claim, probe_holds}};
+  for (const auto& [claim, holds] : claims) {
+    CHECK(verdict_on(claim(lookup, {})) == Verdict::proven);
+    CHECK(verdict_on(claim(lookup, {.coordinates_rise = false})) == Verdict::proven);
+    CHECK(every(true, holds));
+    CHECK(verdict_on(claim(lookup, {.coordinates_fall = false})) == Verdict::refuted);
+    CHECK_FALSE(every(false, holds));
+  }
+  CHECK(every(true, [](const SmallFiber& each) { return searches_find(each.crd); }));
+  CHECK_FALSE(every(false, [](const SmallFiber& each) { return searches_find(each.crd); }));
 }
 
 TEST_CASE("below a run of a chain entries rise strictly") {
