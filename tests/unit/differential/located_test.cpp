@@ -305,7 +305,7 @@ TEST_CASE("operands located through their layouts change no result") {
   if (all.count >= 60) CHECK(forced > all.count / 3);
   if (all.count >= 60) CHECK(summed > all.count / 20);
   if (all.count >= 60) CHECK(covered > all.count / 20);
-  if (all.count >= 60) CHECK(falling > all.count / 30);
+  if (all.count >= 60) CHECK(falling > all.count / 60);
   if (all.count >= 60) CHECK(structures > all.count / 10);
   if (all.count >= 60) CHECK(chosen > all.count / 20);
 }

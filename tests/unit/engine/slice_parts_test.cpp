@@ -4,6 +4,7 @@
 
 #include <numeric>
 
+#include "engine/compiled_state.h"
 #include "unit/loop_programs.h"
 #include "unit/replaced.h"
 
@@ -331,4 +332,20 @@ TEST_CASE("workspaces are seen through") {
 }
 
 }  // namespace
+TEST_CASE("chunks are cut by no tensor whose first coordinates fall") {
+  const auto walked = [&](const std::string& order) {
+    LoweredNest nest;
+    nest.program = test::program_of("program walked\n  index  j, i\n  input  B : f64 {compressed<32,32>" + order +
+                                    ", compressed<32,32>}   access B[j,i]\n  input  A : f64 {compressed<32,32>}   access A[j]\n"
+                                    "  output R : f64 {dense, dense}   access R[j,i]\n"
+                                    "  for j: locate B, drive A, insert R @parallel(R: owner)\n"
+                                    "    for i: drive B, insert R\n      R += A * B\n");
+    nest.tensors = {0, 1, 2};
+    const std::vector<Tensor> tensors{tensor_of({{1, 2}, {1, 3}, {4, 1}, {5, 0}}, {7, 9}, "ss"), tensor_of({{1}, {4}}, {7}, "s"), Tensor()};
+    return walked_storage(nest, tensors);
+  };
+  CHECK(walked("") == std::optional<loop::StorageId>(0));
+  CHECK(walked(" desc") == std::optional<loop::StorageId>(1));
+}
+
 }  // namespace weft::slice_parts_test
