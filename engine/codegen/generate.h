@@ -111,8 +111,8 @@ class Generator {
   /// `body`: what `then` writes; null if that is more than one block.
   void bind(std::span<const loop::Step> steps, const Scope& scope, std::span<const Finger> fingers,
             const loop::Block* body, Then then);
-  void bind_start(const loop::IndexDefinition& start, std::span<const loop::Step> steps, const Scope& scope, std::span<const Finger> fingers,
-                  const loop::Block* body, Then then);
+  void bind_start(const loop::IndexDefinition& start, std::span<const loop::Step> steps, const Scope& scope,
+                  std::span<const Finger> fingers, const loop::Block* body, Then then);
   static bool finds_itself_beyond(const loop::Step& step, const StorageCode& storage, std::uint32_t level);
   void bind_within(std::span<const loop::Step> steps, const Scope& scope, std::span<const Finger> fingers,
                    const loop::Block* body, Then then);

@@ -40,8 +40,8 @@ struct IndexDefinition {
   IndexPart part = {};
   std::optional<std::uint64_t> extent = {};  ///< of a sum
   /// b = cover(j, 4): the greatest coordinate that is stored at the one level that has the index, of those not above the sum, if that is
-  /// less than so many above it; 0: lengths of what lies below, at c = j - b, say how far it goes. Coordinates of such a level are starts of
-  /// blocks that do not overlap: b < b' of one fiber are that far apart. Bound by the step of that level.
+  /// less than so many above it; 0: lengths of what lies below, at c = j - b, say how far it goes. Coordinates of such a level are starts
+  /// of blocks that do not overlap: b < b' of one fiber are that far apart. Bound by the step of that level.
   std::optional<std::uint64_t> cover = {};
   bool operator==(const IndexDefinition&) const = default;
 

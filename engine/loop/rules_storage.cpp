@@ -25,7 +25,8 @@ Expected<void> check_kinds(const Storage& storage) {
       return input_error(
           fmt::format("capability: level {} of {} is {}: {}", n, storage.name, word(level_words, kind), why));
     };
-    if (storage.falls(n) && (storage.role != Role::input || !is_compressed(kind))) return wrong("only a compressed level of an input falls");
+    if (storage.falls(n) && (storage.role != Role::input || !is_compressed(kind)))
+      return wrong("only a compressed level of an input falls");
     if (strided && is_sparse(kind)) return wrong("only storages whose levels are all dense can be strided");
     for (unsigned bits : {level.pos_bits, level.crd_bits})
       if (bits != 32 && bits != 64) return wrong(fmt::format("widths are 32 or 64 bits, not {}", bits));

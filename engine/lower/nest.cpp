@@ -195,8 +195,9 @@ class NestReader {
         const std::vector<IndexPart>& parts = network_.tensors[scheduled.tensor].parts;
         for (const std::uint32_t mode : scheduled.format.mode_order)
           if (!parts.empty()) made.parts.push_back(parts[mode]);
+        const TensorDeclaration& declared = network_.tensors[scheduled.tensor];
         for (std::size_t level = 0; level < made.storage.levels.size(); ++level)
-          if (network_.tensors[scheduled.tensor].falls(scheduled.format.mode_order[level])) made.storage.falling |= std::uint64_t{1} << level;
+          if (declared.falls(scheduled.format.mode_order[level])) made.storage.falling |= std::uint64_t{1} << level;
         take_sums(network_.tensors[scheduled.tensor], scheduled.format.mode_order, made);
       }
       made.like = scheduled.like;

@@ -35,7 +35,7 @@ struct NestStorage {
 
   bool is_sum(std::size_t level) const { return level < sums.size() && !sums[level].is_whole(); }
   bool is_cover(std::size_t level) const { return level < sums.size() && sums[level].cover.has_value(); }
-  bool is_located(std::size_t level) const { return is_sum(level) || (level < parts.size() && !parts[level].is_whole()) || storage.falls(level); }
+  bool is_located(std::size_t level) const { return !is_own(level) || storage.falls(level); }
   /// Whether a located level has the index of its access itself.
   bool is_own(std::size_t level) const { return !is_sum(level) && (level >= parts.size() || parts[level].is_whole()); }
   /// The indices that a level of an access is bound at: its own, and those that a sum has beside it.

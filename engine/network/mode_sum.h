@@ -46,8 +46,8 @@ struct ModeSum {
   std::vector<Other> others = {};
   std::int64_t offset = 0;
   bool within = false;  ///< the mode has another extent than its index, where there is nothing beyond
-  /// The mode holds starts of blocks, cover(j,4) of (i,j) -> (i:d, b:s, j-b:d(4)): what stands there is the greatest start that is not above
-  /// the sum, from which on the block has so many places; 0: as many as its length says.
+  /// The mode holds starts of blocks, cover(j,4) of (i,j) -> (i:d, b:s, j-b:d(4)): what stands there is the greatest start that is not
+  /// above the sum, from which on the block has so many places; 0: as many as its length says.
   std::optional<std::uint64_t> cover = {};
   bool operator==(const ModeSum&) const = default;
 

@@ -195,7 +195,8 @@ Claim probe_claim(const Lookup& lookup, const AssumedOfArrays& assumed) {
   fiber.query().require(not_above(wanted, fiber.coordinate(not_below)));
   fiber.query().require(less(fiber.coordinate(below), wanted));
   std::vector<std::vector<ClaimValue>> examples = {fiber.told(not_below), fiber.told(below), {{"wanted", wanted}}};
-  return claimed("probe", fmt::format("entries of {} below a coordinate come {} the others", lookup.what, lookup.falls ? "behind" : "before"), fiber,
+  const char* const where = lookup.falls ? "behind" : "before";
+  return claimed("probe", fmt::format("entries of {} below a coordinate come {} the others", lookup.what, where), fiber,
                  std::move(examples), lookup);
 }
 

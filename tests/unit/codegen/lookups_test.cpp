@@ -98,10 +98,12 @@ TEST_CASE("starts that cover a coordinate in fibers of every length and width") 
                            std::prev(before)->first[1] + width <= start;
         if (!apart) continue;
         for (std::uint64_t c = 0; c < width; ++c) values.inputs["B"][{place[0], start, c}] = static_cast<double>(1 + (start + c) % 9);
-        for (std::uint64_t c = 0, length = 1 + dice() % width; c < length; ++c) values.inputs["V"][{place[0], start, c}] = value + static_cast<double>(c);
+        const std::uint64_t length = 1 + dice() % width;
+        for (std::uint64_t c = 0; c < length; ++c) values.inputs["V"][{place[0], start, c}] = value + static_cast<double>(c);
       }
       check(jit,
-            fmt::format("program blocks\n  index  i, j, b = cover(j, 4) below 6000, c = j - b below 4, k = cover(j) below 6000, l = j - k below 6000\n"
+            fmt::format("program blocks\n  index  i, j, b = cover(j, 4) below 6000, c = j - b below 4, k = cover(j) below 6000,"
+                        " l = j - k below 6000\n"
                         "  input  A : f64 {{dense, compressed<32,32>}}   access A.1[i,j] access A.2[i,j]\n"
                         "  input  B : f64 {{dense, compressed<32,{0}>, dense}}   access B[i,b,c]\n"
                         "  input  V : f64 {{dense, compressed<32,{0}>, compressed<32,32>}}   access V[i,k,l]\n"

@@ -300,7 +300,8 @@ TEST_CASE("operands located through their layouts change no result") {
     REQUIRE_MESSAGE(results, (results ? "" : results.error().message));
     CHECK(wrong_result(results->at("R"), expected) == "");
   }
-  MESSAGE(forced << " networks with located operands, " << chosen << " chosen, " << summed << " at sums, " << covered << " by covering searches, " << falling << " that fall, " << followed
+  MESSAGE(forced << " networks with located operands, " << chosen << " chosen, " << summed << " at sums, " << covered
+                 << " by covering searches, " << falling << " that fall, " << followed
                  << " programs with cursors");
   if (all.count >= 60) CHECK(forced > all.count / 3);
   if (all.count >= 60) CHECK(summed > all.count / 20);

@@ -204,7 +204,8 @@ class LoopsOverArrays {
     }
     const bool at_sum = loop::is_at_sum(program_, program_.accesses[step.access], level);
     const bool covers = loop::cover_at(program_, program_.accesses[step.access], level) != nullptr;
-    if (at_sum && !covers && coordinate >= extent_of(program_.accesses[step.access].indices[level])) return;  // out of range: nothing is looked up
+    const bool beyond = coordinate >= extent_of(program_.accesses[step.access].indices[level]);
+    if (at_sum && !covers && beyond) return;  // out of range: nothing is looked up
     if (step.algorithm == loop::Algorithm::gallop)
       look_up(fingers[step.access], reached_[step.access].back().begin, coordinate);
     if (step.use == Use::append) append(step.access, level);
