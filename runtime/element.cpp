@@ -148,7 +148,7 @@ class LayoutSearch {
     const LayoutLevel& stored = placement_.layout().levels[level];
     const PlacedLevel& placed = placement_.levels()[level];
     const ValueRange here = placed.at(values_);
-    if (!stored.value || placement_.starts() == level) return tried(above, level, here);
+    if (!stored.value || placement_.starts_at(level) != nullptr) return tried(above, level, here);
     const std::int64_t value = stored.value->at(variables_);
     if (value < here.least || value > here.most) return std::nullopt;
     values_[level] = value;
@@ -169,7 +169,7 @@ class LayoutSearch {
     const Positions all = children(tensor_, level, above);
     for (std::uint64_t position = all.begin; position < all.end; ++position) {
       values_[level] = here.least + static_cast<std::int64_t>(coordinate_of(level, all, position));
-      if (placement_.starts() == level) variables_[*placement_.layout().levels[level].value->as_variable()] = values_[level];
+      if (const PlacedStarts* starts = placement_.starts_at(level)) variables_[starts->name] = values_[level];
       if (const auto found = below({position, position + 1}, level + 1)) return found;
     }
     return std::nullopt;

@@ -190,10 +190,10 @@ struct CoveredLevels {
 /// Nothing where levels are others.
 std::optional<CoveredLevels> covered_levels(const Placement& placement) {
   const Layout& layout = placement.layout();
-  if (!placement.starts() || !placement.counted() || layout.free.size() != 1) return std::nullopt;
+  if (placement.starts().size() != 1 || layout.free.size() != 1) return std::nullopt;
   CoveredLevels covered;
-  covered.starts = static_cast<std::uint32_t>(*placement.starts());
-  covered.counted = static_cast<std::uint32_t>(*placement.counted());
+  covered.starts = static_cast<std::uint32_t>(placement.starts().front().level);
+  covered.counted = static_cast<std::uint32_t>(placement.starts().front().counted);
   const LayoutLevel& starts = layout.levels[covered.starts];
   const LayoutLevel& counted = layout.levels[covered.counted];
   const PlacedLevel& placed = placement.levels()[covered.counted];
@@ -230,7 +230,7 @@ std::optional<CoveredLevels> covered_levels(const Placement& placement) {
 std::optional<LocatedLevels> located_sums(const Placement& placement) {
   const Layout& layout = placement.layout();
   const auto covered = covered_levels(placement);
-  if (placement.slots() || placement.inverse_within_bounds()) return std::nullopt;
+  if (!placement.slots().empty() || placement.inverse_within_bounds()) return std::nullopt;
   if (!covered && (!layout.free.empty() || placement.depends_on_data())) return std::nullopt;
   const auto of_block = [&](std::uint32_t level) { return covered && (level == covered->starts || level == covered->counted); };
   LocatedLevels located;

@@ -573,7 +573,8 @@ TEST_CASE("random layouts of random data keep pattern and values") {
   }
   CHECK(tried * 4 > drawn_cases * 3);
   CHECK(long_ones * 40 > drawn_cases);
-  MESSAGE(below_slots << " with levels below slots, " << slots_below_slots << " with two levels of slots, " << several_starts << " with two free names");
+  MESSAGE(below_slots << " with levels below slots, " << slots_below_slots << " with two levels of slots, " << several_starts
+                      << " with two free names");
   CHECK(below_slots * 30 > drawn_cases);
   CHECK(slots_below_slots * 100 > drawn_cases);
   CHECK(several_starts * 60 > drawn_cases);

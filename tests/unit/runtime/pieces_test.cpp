@@ -86,8 +86,10 @@ TEST_CASE("elements of every format, stored and absent") {
 TEST_CASE("elements of every layout are those that are visited, zeros in slots and blocks included") {
   constexpr const char* layouts[] = {"bcsr(2,3)", "bcsr(2,2,unaligned)", "csb(2)", "ell", "ell(9)", "sell(2)", "dia", "dia(2)", "vbl",
                                      "skyline", "coo(unordered)", "(i,j) -> (i:d, j:s unordered)", "(i,j) -> (i:d, j:s desc)",
-                                     "(i,j) -> (i/2:s, j:s<16>, i%2:d)", "(i,j) -> (j-2*i:s, i:d)", "(i,j) -> (i:d, j:h)"};
-  for (std::uint64_t seed = 1; seed <= 320; ++seed) {
+                                     "(i,j) -> (i/2:s, j:s<16>, i%2:d)", "(i,j) -> (j-2*i:s, i:d)", "(i,j) -> (i:d, j:h)",
+                                     "(i,j) -> (i/2:d, *:v, j/2:q, i%2:d, j%2:d)", "(i,j) -> (*:v, i:q, *:d, j:q)",
+                                     "(i,j) -> (a:s, b:s, i-a:d(4), j-b:d(4))"};
+  for (std::uint64_t seed = 1; seed <= 380; ++seed) {
     Random random(seed);
     List list{{9 + random.below(12), 9}, {}, {}};  // 9: slots for all columns
     for (std::uint64_t n = random.below(40); n > 0; --n) {
