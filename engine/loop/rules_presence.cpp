@@ -175,8 +175,9 @@ class Presence {
     const Step& step = each.path.bound[access][level].step;
     if (step.use != Use::drive && step.use != Use::locate) return false;
     const Storage& storage = storage_of(access);
-    // A dense workspace that is a factor here leaves out nothing, or zeros do for it: check() asks for each such read,
-    // and is_harmless() follows it to wherever this target is read. Beside it one leaves out nothing that is accumulated wherever it is read.
+    // A dense workspace that is a factor here leaves out nothing, or zeros do for it: check() asks for each such read, and
+    // is_harmless() follows it to wherever this target is read. Beside it one leaves out nothing that is accumulated wherever it
+    // is read.
     const bool dense = storage.role == Role::workspace && level >= dense_from(program_.accesses[access].storage);
     if (dense && (feeds(access, *each.accumulate) || is_accumulated_wherever_read(access))) return false;
     return leaves_out(program_, program_.accesses[access], level);

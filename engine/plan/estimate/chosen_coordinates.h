@@ -1,4 +1,4 @@
-// What is left of an index of a join, and the entries that have it.
+// Coordinates of an index that a join leaves, and the entries that have them.
 #pragma once
 
 #include <cstdint>
