@@ -328,9 +328,9 @@ def cases_random(random):
 def case_a_runner_up_that_inlines_other_assignments_is_told(weft):
     """Its indices are those of its own network, of which the chosen plan's has fewer."""
     expression = "R() = d(k,j) * V(j,l,i); S(j) = U(j,l,m) * O(l,j) * R() * V(j,l,i)"
-    operands = ("d=ones(2x10)", "V=sparse(10x2x2,nnz=24,seed=3)", "U=sparse(10x2x2,nnz=24,seed=6)", "O=sparse(2x10,nnz=20,seed=4)")
+    operands = ("d=ones(2x10)", "V=sparse(10x2x2,nnz=24,seed=3)", "U=sparse(10x2x2,nnz=24,seed=6)", "O=sparse(2x10,nnz=10,seed=4)")
     page = weft("plan", expression, *operands, "--format", "U:uqq", "--format", "O:sb", "--threads", "1").out
-    require_in("runner-up ((U * O) * (d * V) * V) with loops k,j_2,l_2,i_2 | l,j,m | l,j | l,j,i", page, "the runner-up")
+    require_in("runner-up ((U * O * (d * V)) * V) with loops k,j_2,l_2,i_2 | l,j,m | l,j | l,j,i", page, "the runner-up")
     weft("plan", expression, *operands, "--format", "U:uqq", "--format", "O:sb", "--threads", "1", "--json")
 
 
