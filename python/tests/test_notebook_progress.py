@@ -25,7 +25,7 @@ LONG = '''
 import threading, numpy as np, weft
 operands = {"A": np.ones((850, 850)), "B": np.ones((850, 850)), "C": np.ones((850, 300))}
 def long():
-    timer = threading.Timer(2.0, weft.cancel)
+    timer = threading.Timer(4.0, weft.cancel)
     timer.start()
     try:
         weft.evaluate("s(i,l) = (A(i,j) * B(j,k) * C(k,l))", operands)
