@@ -14,6 +14,7 @@
 #include "engine/plan/space/access_paths.h"
 #include "engine/plan/space/partial_sums.h"
 #include "engine/plan/space/trees.h"
+#include "runtime/level_traits.h"
 #include "tests/oracle/enumerate.h"
 #include "unit/plan/random_networks.h"
 
@@ -190,7 +191,8 @@ double cheapest_chained(const OwnedProblem& made) {
       const CostModel model(contractions, made, paths);
       for_each_nest(contractions, [&](const LoopNests& nests) {
         const Schedule schedule = complete(contractions, nests, made.network, model, paths, made.operands);
-        if (check(schedule, made)) cheapest = std::min(cheapest, cost(schedule, made).ns);
+        const bool chained = begins_chain(schedule.tensors.front().format.levels[1].kind);
+        if (chained && check(schedule, made)) cheapest = std::min(cheapest, cost(schedule, made).ns);
         return true;
       });
     }
