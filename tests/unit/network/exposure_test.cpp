@@ -132,17 +132,27 @@ TEST_CASE("others that would cut an index of a located operand are read through 
   CHECK(!cut->by_choice);
 }
 
+namespace {
+
+/// Of masked(), whose B is stored so and located.
+Exposure located(const Network& network, const StoredAs& layout) {
+  CHECK(may_be_located(network, {{}, stored("ds"), layout, stored("d")}) == std::set<TensorId>{2});
+  auto exposure = exposed(network, {{}, stored("ds"), layout, stored("d")}, Exposing::all, {2});
+  REQUIRE(exposure);
+  const auto checked = check(exposure->network);
+  CHECK_MESSAGE(checked, (checked ? "" : checked.error().message));
+  CHECK(exposure->network.tensors[2].extents == layout.level_extents);
+  return std::move(*exposure);
+}
+
+}  // namespace
+
 TEST_CASE("a located operand has sums of whole indices") {
   const Network network = masked();
   const auto said = [&](const StoredAs& layout) {
-    CHECK(may_be_located(network, {{}, stored("ds"), layout, stored("d")}) == std::set<TensorId>{2});
-    const auto exposure = exposed(network, {{}, stored("ds"), layout, stored("d")}, Exposing::all, {2});
-    REQUIRE(exposure);
-    const auto checked = check(exposure->network);
-    CHECK_MESSAGE(checked, (checked ? "" : checked.error().message));
-    CHECK(exposure->network.tensors[2].extents == layout.level_extents);
-    CHECK(exposure->finite.empty());
-    return print(exposure->network);
+    const Exposure exposure = located(network, layout);
+    CHECK(exposure.finite.empty());
+    return print(exposure.network);
   };
   CHECK(said(stored("dia", {15, 7})) == "y(i) = A(i,j) * B(j-i+6,i) * x(j)");
   CHECK(said(stored("(i,j) -> (j-i:s, j:d)", {15, 9})) == "y(i) = A(i,j) * B(-i+j+6,j) * x(j)");
@@ -156,15 +166,7 @@ TEST_CASE("a located operand has sums of whole indices") {
 
 TEST_CASE("blocks that begin anywhere are located by the start that covers an index") {
   const Network network = masked();
-  const auto said = [&](const StoredAs& layout) {
-    CHECK(may_be_located(network, {{}, stored("ds"), layout, stored("d")}) == std::set<TensorId>{2});
-    const auto exposure = exposed(network, {{}, stored("ds"), layout, stored("d")}, Exposing::all, {2});
-    REQUIRE(exposure);
-    const auto checked = check(exposure->network);
-    CHECK_MESSAGE(checked, (checked ? "" : checked.error().message));
-    CHECK(exposure->network.tensors[2].extents == layout.level_extents);
-    return print(exposure->network);
-  };
+  const auto said = [&](const StoredAs& layout) { return print(located(network, layout).network); };
   CHECK(said(stored("bcsr(2,3,unaligned)", {4, 9, 2, 3})) == "y(i) = A(i,j) * B(i/2,cover(j,3),i%2,j-cover(j,3)) * x(j)");
   CHECK(said(stored("vbl", {7, 9, 9})) == "y(i) = A(i,j) * B(i,cover(j),j-cover(j)) * x(j)");
   CHECK(said(stored("skyline", {7, 9, 9})) == "y(i) = A(i,j) * B(i,cover(j),j-cover(j)) * x(j)");
@@ -174,13 +176,7 @@ TEST_CASE("blocks that begin anywhere are located by the start that covers an in
 
 TEST_CASE("coordinates that fall are located where others walk the index") {
   const Network network = masked();
-  const auto said = [&](const StoredAs& layout) {
-    CHECK(may_be_located(network, {{}, stored("ds"), layout, stored("d")}) == std::set<TensorId>{2});
-    const auto exposure = exposed(network, {{}, stored("ds"), layout, stored("d")}, Exposing::all, {2});
-    REQUIRE(exposure);
-    CHECK(check(exposure->network));
-    return print(exposure->network);
-  };
+  const auto said = [&](const StoredAs& layout) { return print(located(network, layout).network); };
   CHECK(said(stored("(i,j) -> (i:d, j:s desc)", {7, 9})) == "y(i) = A(i,j) * B(i,j desc) * x(j)");
   CHECK(said(stored("(i,j) -> (i:s desc, j:s desc)", {7, 9})) == "y(i) = A(i,j) * B(i desc,j desc) * x(j)");
   CHECK(said(stored("(i,j) -> (i/4:d, j/4:s desc, i%4:d, j%4:d)", {2, 3, 4, 4})) == "y(i) = A(i,j) * B(i/4,j/4 desc,i%4,j%4) * x(j)");
