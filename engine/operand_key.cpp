@@ -51,6 +51,7 @@ std::array<std::uint64_t, 2> pattern_figures(const Tensor& tensor, const Resourc
       if (const double heavy = mode == other ? 0 : distinct_in_heavy_slices(counted, mode, other); heavy > 0) append(text, heavy);
     }
   }
+  for (std::size_t mode = 0; mode < tensor.order(); ++mode) append(text, share_with_company(counted, mode));
   for (const bool full : full_levels(counted, tensor.format(), tensor.extents())) text += full ? 'f' : ' ';
   for (const LoweringFacts::Fiber& fiber : short_fibers(tensor, resources.threads)) {
     append(text, fiber.maximum);

@@ -9,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include "runtime/ancestors.h"
 #include "runtime/blocks.h"
 #include "runtime/entries.h"
 #include "runtime/extents.h"
@@ -21,52 +22,6 @@
 namespace weft {
 
 namespace {
-
-/// Walks the positions of the last level of a cut tensor and knows the coordinates above.
-class Walk {
- public:
-  explicit Walk(const Tensor& cut) : leaves_(cut), last_(cut.format().order() - 1) {
-    for (std::size_t l = 0; l <= last_; ++l) {
-      const Level& level = cut.format().levels[l];
-      levels_.push_back({is_dense(level.kind), cut.extent_of_level(l),
-                         Indices(cut.levels()[l].crd, level.crd_bits), cut.positions(l), 0, 0});
-    }
-  }
-  /// Moves to a position and reports whether an ancestor changed. Positions must not fall between calls.
-  bool move_to(std::uint64_t position) {
-    levels_[last_].position = position;
-    if (last_ == 0 || position < levels_[last_ - 1].end) return false;
-    for (std::size_t l = 0; l < last_; ++l) {
-      State& level = levels_[l];
-      if (position < level.end) continue;
-      level.position = leaves_.begin(l, level.position + 1) > position
-                           ? level.position
-                           : (leaves_.begin(l, std::min(level.position + 2, level.positions)) > position
-                                  ? level.position + 1
-                                  : leaves_.position_of(l, level.positions, position));
-      level.end = leaves_.begin(l, level.position + 1);
-    }
-    return true;
-  }
-  std::uint64_t coordinate(std::size_t l) const {
-    const State& level = levels_[l];
-    return level.dense ? level.position % level.extent : level.crd[level.position];
-  }
-  std::uint64_t ancestor(std::size_t l) const { return levels_[l].position; }
-
- private:
-  struct State {
-    bool dense;
-    std::uint64_t extent;
-    Indices crd;
-    std::uint64_t positions;
-    std::uint64_t position;
-    std::uint64_t end;  ///< first position of the last level behind this ancestor's
-  };
-  Leaves leaves_;
-  std::size_t last_;
-  std::vector<State> levels_;
-};
 
 /// First and last level of the nonunique chain a level belongs to; just the level elsewhere.
 struct Chain {
@@ -106,7 +61,7 @@ std::uint64_t distinct_prefix(const Tensor& tensor, std::size_t level, const Thr
   if (level == chain.last) return positions;
   const Tensor cut = cut_below(tensor, level);
   for_blocks(threads, blocks, [&](std::uint64_t begin, std::uint64_t end, std::uint64_t block) {
-    Walk walk(cut);
+    Ancestors walk(cut);
     std::vector<std::uint64_t> before(level + 1);
     auto look = [&](std::uint64_t p) {  // the parent's position stands for the levels above the chain
       walk.move_to(p);

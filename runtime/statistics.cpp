@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "runtime/blocks.h"
+#include "runtime/company.h"
 #include "runtime/convert.h"
 #include "runtime/distinct.h"
 #include "runtime/fibers.h"
@@ -91,6 +92,7 @@ struct Statistics::State {
   std::map<ModeSet, double> known;  ///< by set of levels above the trailing dense ones
   std::vector<std::optional<FiberLengths>> fibers;
   std::map<std::pair<std::size_t, std::size_t>, double> in_slices;  ///< by level of the slices and level that is counted
+  std::map<ModeSet, double> with_company;  ///< by set of levels
   std::atomic<bool> failed{false};  ///< something was asked that memory did not suffice for
 
   std::size_t core() const { return appended_levels(format.levels); }
@@ -119,6 +121,7 @@ std::shared_ptr<Statistics::State> Statistics::State::of_scalar(Scalar scalar) {
   other->known = known;
   other->fibers = fibers;
   other->in_slices = in_slices;
+  other->with_company = with_company;
   return other;
 }
 
@@ -396,6 +399,23 @@ double Statistics::counted_in_slices(std::size_t mode, std::size_t counted_mode)
   const auto known = state_->in_slices.find(levels);
   if (known != state_->in_slices.end()) return known->second;
   return state_->in_slices[levels] = weft::distinct_in_slices(*state_->tensor, levels.first, levels.second, threads());
+}
+
+double Statistics::share_with_company(ModeSet modes) const {
+  return counted(1.0, [&] { return counted_with_company(modes); });
+}
+
+double Statistics::counted_with_company(ModeSet modes) const {
+  if (!state_->tensor || state_->nnz <= 0) return 1;
+  ModeSet levels = 0;
+  for (std::size_t level = 0; level < state_->format.order(); ++level) {
+    if (modes >> state_->format.mode_order[level] & 1) levels |= ModeSet{1} << level;
+  }
+  if (levels >> state_->core() != 0) return 1;
+  const std::lock_guard lock(state_->mutex);
+  const auto known = state_->with_company.find(levels);
+  if (known != state_->with_company.end()) return known->second;
+  return state_->with_company[levels] = weft::share_with_company(*state_->tensor, levels, threads());
 }
 
 bool Statistics::finite() const {

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "engine/plan/cost/co_iteration.h"
 #include "engine/plan/estimate/skew.h"
@@ -412,13 +413,23 @@ double AccessModel::unforeseen_ends(BoundState state, IndexSet unasked) const {
   return found;
 }
 
+double AccessModel::end_of_fiber(ModeSet above, double length) const {
+  const ModeSet all = (ModeSet{1} << mode_index_.size()) - 1;
+  const ModeSet left = all & ~above;
+  if (length <= 1 || exact_ == nullptr || located_ || !std::has_single_bit(left)) return unforeseen_end(length);
+  const auto mode = static_cast<std::size_t>(std::countr_zero(left));
+  if (company_.empty()) company_.assign(mode_index_.size(), -1);
+  if (company_[mode] < 0) company_[mode] = share_with_company(*exact_, mode);
+  return unforeseen_end(length, company_[mode]);
+}
+
 double AccessModel::ends_in_levels(std::size_t level, ModeSet modes, ModeSet passed) const {
   double ends = 0;
   for (double fibers = statistics_->distinct(modes); level < levels_.size(); ++level) {
     modes |= ModeSet{1} << levels_[level].mode;
     if ((passed >> levels_[level].mode & 1) != 0 && level + 1 < levels_.size()) continue;
     const double below = statistics_->distinct(modes);
-    if (is_sparse(levels_[level].kind) && fibers > 0 && (even_ >> level & 1) == 0) ends += fibers * unforeseen_end(below / fibers);
+    if (is_sparse(levels_[level].kind) && fibers > 0 && (even_ >> level & 1) == 0) ends += fibers * end_of_fiber(modes & ~(ModeSet{1} << levels_[level].mode), below / fibers);
     fibers = below;
   }
   return ends;
@@ -441,9 +452,9 @@ double AccessModel::ends_in_any_order(ModeSet modes, ModeSet passed) const {
       fewest = below;
     }
     const bool goes_on = (next & ~modes & passed) != 0 && next != all;
-    modes = next;
+    const ModeSet above = std::exchange(modes, next);
     if (goes_on) continue;
-    ends += fibers * unforeseen_end(fewest / fibers);
+    ends += fibers * end_of_fiber(above, fewest / fibers);
     fibers = fewest;
   }
   return ends;

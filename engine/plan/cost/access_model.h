@@ -116,6 +116,8 @@ class AccessModel {
   IndexSet innermost(BoundState state) const;
   /// Fibers that loops over the levels below a position enter: that position's, and those below it but for the last level.
   double fibers_inside(BoundState state) const;
+  /// Of the end of a fiber below a position, of this length in the mean (unforeseen_end of co_iteration.h).
+  double unforeseen_end_of(BoundState state, double length) const { return end_of_fiber(bound_modes(state), length); }
   /// Loop-exit mispredicts of the fibers below a position when its entries are gone over for the first time. Loops over `unasked` indices
   /// are none but at the last level: those below go over several fibers as one.
   double unforeseen_ends(BoundState state, IndexSet unasked = 0) const;
@@ -135,6 +137,7 @@ class AccessModel {
     return sparse_ && level + 1 < levels_.size() && is_sparse(levels_[level].kind) && is_per_parent(levels_[level + 1].kind) &&
            (begins_chain(levels_[level].kind) || is_per_parent(levels_[level].kind));
   }
+  double end_of_fiber(ModeSet above, double length) const;
   double ends_in_levels(std::size_t level, ModeSet modes, ModeSet passed) const;
   std::uint32_t even_levels(const OperandFacts& facts) const;
   double ends_in_any_order(ModeSet modes, ModeSet passed) const;
@@ -165,6 +168,7 @@ class AccessModel {
   ShortRow<double, usual_order + 1> positions_by_level_;  // levels bound: 0 … order
   ShortRow<double, usual_order + 1> density_by_level_;
   mutable std::vector<double> positions_by_modes_;  // negative: not asked yet
+  mutable std::vector<double> company_;             // share_with_company() by the mode left out, once asked for
   mutable std::vector<double> ends_;                // by state, likewise
   IndexSet indices_ = 0;
   bool intermediate_ = false;

@@ -9,8 +9,11 @@
 namespace weft {
 
 // How often a processor is wrong about the end of a fiber that is not empty, of this length in the mean: fibers of one
-// entry alone are foreseen; of two or three, drawn by Poisson or geometrically, 0.8 to 1 are not (bench/measured/lookups.md).
-double unforeseen_end(double length) { return length > 1 ? 1 - std::exp(-2 * (length - 1)) : 0; }
+// entry alone are foreseen; of two or three, drawn by Poisson or geometrically, 0.8 to 1 are not (bench/measured/lookups.md). Where most
+// have one, a longer one is met unforeseen twice, behind its first entry and at its end.
+double unforeseen_end(double length, double with_company) {
+  return length > 1 ? std::min(1 - std::exp(-2 * (length - 1)), 2 * with_company) : 0;
+}
 
 // A vector of coordinates at a time, and a branch that is often guessed wrong; of long runs, a search. MTTKRP of a million entries in
 // {dense, compressed_nonunique, singleton …} of 60^5 takes 11.9 ms in loops over runs of one to five entries, 3.7 over compressed levels.

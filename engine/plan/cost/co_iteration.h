@@ -31,8 +31,9 @@ struct CoIteration {
   bool looked_up = false;  ///< as the parts say; otherwise all drive
 };
 
-/// How often a processor is wrong about the end of a fiber that is not empty and has this length in the mean.
-double unforeseen_end(double length);
+/// How often a processor is wrong about the end of a fiber that is not empty and has this length in the mean, where a share of them has
+/// more than one entry.
+double unforeseen_end(double length, double with_company = 1);
 /// Finding where a run of so many equal coordinates ends.
 double run_end_ns(double entries);
 /// Nanoseconds of a binary search in a fiber of this length.

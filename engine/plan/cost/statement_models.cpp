@@ -457,7 +457,7 @@ AdvancedAccess StatementModels::advance(std::uint32_t number, std::size_t factor
     before_step = step.state;
   });
   if (one.drives && !one.one_entry && one.table == Table::none && !statement.ends_alone(access, bound))
-    one.ends = unforeseen_end(one.length);
+    one.ends = access.unforeseen_end_of(before_step, one.length);
   const double all = outer_density > 0 ? inner_density / outer_density : 0;
   one.late_density = one.direct > 0 ? all / one.direct : 0;
   one.first = filtering_modes(number, factor, first);

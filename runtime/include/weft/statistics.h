@@ -52,6 +52,9 @@ class Statistics {
   /// the mean over all entries: more than the distinct(mode, counted) / distinct(mode) of a slice where slices differ
   /// in size. Sampled, of a tensor; 0 of given figures, and where one of the modes has a trailing dense level.
   double distinct_in_slices(std::size_t mode, std::size_t counted) const;
+  /// Of the distinct tuples over `modes`, the share with two entries or more: of 1, 1, 1 and 97 entries 0.25.
+  /// Sampled, of a tensor; 1 of given figures, and where a mode has a trailing dense level.
+  double share_with_company(ModeSet modes) const;
   bool finite() const;  ///< no stored NaN or Inf; of a tensor: in its values as they are now, looked at when asked
   Statistics with_finite(bool finite) const;  ///< the same figures, of values said to be so: they are not looked at
   std::string text() const;
@@ -70,6 +73,7 @@ class Statistics {
   FiberLengths counted_fibers(std::size_t level) const;
   double counted_distinct(ModeSet modes) const;
   double counted_in_slices(std::size_t mode, std::size_t counted) const;
+  double counted_with_company(ModeSet modes) const;
   std::string whole_text() const;
   Threads threads() const;
   template <class Value, class Count>

@@ -244,6 +244,44 @@ TEST_CASE("a walk reads the rows of its runs for every entry, as far as these do
   CHECK(more(64, "40000") - more(16, "40000") > 10 * (more(64, "1000") - more(16, "1000")));
 }
 
+TEST_CASE("a walk adds to the row of the target further out for every entry of a run") {
+  // x[k,r,l] += T[k,l,i,j] * F[i,r] * G[j,r]: loops over i and j below one over l keep the row of l.
+  const auto more = [](std::uint64_t rank, const std::string& entries) {
+    const std::map<char, std::uint64_t> extents{{'i', 50}, {'j', 50}, {'k', 50}, {'l', 50}, {'r', rank}};
+    const auto ns = [&](const std::string& kinds) {
+      const std::string text = "T:klij:" + kinds + ":" + entries + " F:ir G:jr H:lr -> kr";
+      return Made(problem(text, extents), *parse_tree("((T * F * G) * H)", {"T", "F", "G", "H"})).ns(0, "k", 'l');
+    };
+    return ns("duqq") - ns("ddss");
+  };
+  CHECK(more(64, "10000") > more(32, "10000"));
+  CHECK(more(64, "10000") - more(16, "10000") > 10 * (more(64, "250") - more(16, "250")));
+}
+
+TEST_CASE("fibers end unforeseen where they have company, which their mean length does not tell") {
+  // As many entries and pairs of i and j: one in sixteen pairs has seventeen entries, or each has two.
+  const auto made = [](bool few) {
+    constexpr std::uint64_t pairs = 40'000;
+    Coordinates entries{.extents = {200, 200, 2000}, .crd = {}, .values = {}, .count = 2 * pairs};
+    for (int mode = 0; mode < 3; ++mode) entries.crd.push_back(*Buffer::allocate(entries.count * 4, Memory(), "crd"));
+    entries.values = *Buffer::allocate(entries.count * 8, Memory(), "values");
+    std::uint64_t at = 0;
+    for (std::uint64_t pair = 0; pair < pairs; ++pair) {
+      const std::uint64_t company = !few ? 1 : pair % 16 == 0 ? 16 : 0;
+      for (std::uint64_t entry = 0; entry <= company; ++entry, ++at) {
+        entries.crd[0].as<std::uint32_t>()[at] = static_cast<std::uint32_t>(pair / 200);
+        entries.crd[1].as<std::uint32_t>()[at] = static_cast<std::uint32_t>(pair % 200);
+        entries.crd[2].as<std::uint32_t>()[at] = static_cast<std::uint32_t>((pair * 7 + entry * 31) % 2000);
+      }
+    }
+    OwnedProblem given = problem("T:ijk:dds:80000 B:jr C:kr -> ir", {{'i', 200}, {'j', 200}, {'k', 2000}, {'r', 16}});
+    given.operands[0].statistics = Statistics(*build(std::move(entries), *parse_format("dds"), Resources(), "T"), Threads(1));
+    return Made(std::move(given), flat_tree(3));
+  };
+  CHECK(made(true).mispredicts(0, "i", 'j') == doctest::Approx(2.0 / 16).epsilon(0.1));
+  CHECK(made(false).mispredicts(0, "i", 'j') > 0.8);
+}
+
 TEST_CASE("columns of an intermediate cost a line an element, as far as the loops inside do not take longer") {
   // y[l,r,s] of 1.6 MB is read by A[j,r,s,t] += y[l,r,s] * D[l,t]; s is adjacent, so r after s has other lines each time.
   const std::map<char, std::uint64_t> extents{{'j', 200}, {'k', 200}, {'l', 200}, {'r', 32}, {'s', 32}, {'t', 32}};
