@@ -241,14 +241,14 @@ TEST_CASE("the cheapest nest over a chain is found, and judged as it was priced"
   CAPTURE(of_several);
 }
 
-// Of T * C two entries of a fiber each are added to a row of x, which B then multiplies as a matrix.
+// Entries are added to rows of x, which a factor then multiplies as a matrix.
 TEST_CASE("a product in steps walks over a chain too, where the loops over it are those of one step") {
   OwnedProblem made = problem("T:ijk:sss:20000 B:ip C:jq -> pqk", {{'i', 120}, {'j', 120}, {'k', 60}, {'p', 8}, {'q', 8}});
   made.options.calls = 1000;
   made.options.machine.threads = 1;
   const Plan found = planned(made);
   CHECK(found.schedule.statements.size() == 2);
-  CHECK(layout_of_first(found) == "duq:2,1,0");
+  CHECK(layout_of_first(found).starts_with("duq:2,"));  // i and j are alike
   made.operands.front().pinned = true;
   CHECK(found.cost.ns < 0.9 * planned(made).cost.ns);
 }
