@@ -56,14 +56,14 @@ double TreeBound::combinations(IndexSet indices) const {
 }
 
 // Share of the combinations of the indices that a sparse factor lets through, at least.
-double TreeBound::least_density(const Factor& factor, IndexSet indices) const {
+double TreeBound::least_density(const Factor& factor, IndexSet indices, bool any_order) const {
   double least = 1;
   double room = 1;
   ModeSet modes = 0;
   for (const std::uint32_t mode : factor.facts->format.mode_order) {
     const IndexId index = factor.access->indices[mode];
     if (!contains(indices, index)) {
-      if (factor.free) continue;  // converted, its modes may be bound in any order
+      if (any_order) continue;
       break;
     }
     room *= static_cast<double>(network_.indices[index].extent);
@@ -74,26 +74,30 @@ double TreeBound::least_density(const Factor& factor, IndexSet indices) const {
 }
 
 // Of a statement whose loops have these indices, and those that factors have for themselves or not: those may be summed
-// before the factor meets the others (partial_sums.h).
-double TreeBound::counted_iterations(IndexSet indices) const {
+// before the factor meets the others (partial_sums.h). A factor that is converted, or not `read` by this statement but by another,
+// which may store entries alone, may have its modes bound in any order: R[i] += A * x[i] has an iteration for each i of C in x[i] += B[j] * C[j,i], C by rows or not.
+double TreeBound::counted_iterations(IndexSet indices, std::uint32_t read) const {
   double count = combinations(indices) * least_joined_;
-  for (const Factor& factor : factors_) {
+  for (std::size_t number = 0; number < factors_.size(); ++number) {
+    const Factor& factor = factors_[number];
     const IndexSet own = factor.own & ~indices;
+    const bool any_order = factor.free || (read >> number & 1) == 0 || own != 0;
     if (!factor.sparse) {
       count *= std::min(1.0, combinations(own));
       continue;
     }
-    const double summed = least_density(factor, indices);
-    const double whole = own == 0 ? summed : least_density(factor, indices | own) * combinations(own);
+    const double summed = least_density(factor, indices, any_order);
+    const double whole = own == 0 ? summed : least_density(factor, indices | own, any_order) * combinations(own);
     count *= std::min(summed, whole);
   }
   return count;
 }
 
-double TreeBound::least_iterations(IndexSet indices) {
-  const auto known = std::ranges::find(iterations_, indices, &std::pair<IndexSet, double>::first);
-  if (known != iterations_.end()) return known->second;
-  return iterations_.emplace_back(indices, counted_iterations(indices)).second;
+double TreeBound::least_iterations(IndexSet indices, std::uint32_t read) {
+  const auto is_known = [&](const Iterations& one) { return one.indices == indices && one.read == read; };
+  const auto known = std::ranges::find_if(iterations_, is_known);
+  if (known != iterations_.end()) return known->count;
+  return iterations_.emplace_back(indices, read, counted_iterations(indices, read)).count;
 }
 
 void TreeBound::free_below(double below_ns) {
@@ -123,8 +127,10 @@ double TreeBound::least_ns(const ContractionTree& tree, double below_ns) {
     IndexSet indices = 0;
     IndexSet never = 0;  // vector code
     bool adds_up = false;
+    std::uint32_t read = 0;
     for (const std::uint32_t child : node.children) {
       made.leaves |= nodes_[child].leaves;
+      if (tree.nodes[child].children.empty()) read |= nodes_[child].leaves;
       indices |= nodes_[child].modes;
       never |= nodes_[child].scalar;
       adds_up = adds_up || nodes_[child].adds_up;
@@ -139,7 +145,7 @@ double TreeBound::least_ns(const ContractionTree& tree, double below_ns) {
     const double sum = adds_up ? adjacent_share : (indices & ~made.modes) != 0 ? std::min(1.0, machine_.fiber_sum) : 1;
     const double alone = (machine_.scalar_body + machine_.scalar_factor * factors) * sum;
     const double body = (indices & ~never) == 0 ? alone : std::min(alone, vector);
-    work += least_iterations(indices) * body;
+    work += least_iterations(indices, read) * body;
     any_loops = any_loops || indices != 0;
   }
   if (!any_loops) return 0;

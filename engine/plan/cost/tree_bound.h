@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 #include <vector>
 
 #include "engine/plan/schedule/statements.h"
@@ -10,8 +9,8 @@
 namespace weft {
 
 /// No schedule of a tree takes less, conversions not counted: every statement runs its body once per combination of
-/// its indices that all sparse factors of the term let through, on all threads. Holds for every layout and every order of
-/// statements, before any model is made; CostModel::least_ns() is the closer bound of one choice of those.
+/// its indices that all sparse factors of the term let through, on all threads: those that it reads in the order of their layout, those
+/// below an intermediate in any, for that may have the entries alone. Holds for every layout and every order of statements, before any model is made; CostModel::least_ns() is the closer bound of one choice of those.
 class TreeBound {
  public:
   /// Of the trees of one term. Refers to all of its arguments.
@@ -41,9 +40,9 @@ class TreeBound {
   };
 
   double combinations(IndexSet indices) const;
-  double least_density(const Factor& factor, IndexSet indices) const;
-  double counted_iterations(IndexSet indices) const;
-  double least_iterations(IndexSet indices);
+  double least_density(const Factor& factor, IndexSet indices, bool any_order) const;
+  double counted_iterations(IndexSet indices, std::uint32_t read) const;
+  double least_iterations(IndexSet indices, std::uint32_t read);
   void free_below(double below_ns);
 
   const Network& network_;
@@ -52,8 +51,13 @@ class TreeBound {
   IndexSet result_;
   std::vector<Factor> factors_;
   std::vector<Node> nodes_;  // of the tree at hand
-  // Many trees have statements over the same indices.
-  std::vector<std::pair<IndexSet, double>> iterations_;
+  // Many trees have statements over the same indices that read the same factors.
+  struct Iterations {
+    IndexSet indices = 0;
+    std::uint32_t read = 0;
+    double count = 0;
+  };
+  std::vector<Iterations> iterations_;
 };
 
 }  // namespace weft
