@@ -9,6 +9,7 @@
 #include "engine/codegen/signature.h"
 #include "engine/loop/overloaded.h"
 #include "engine/loop/presence.h"
+#include "engine/loop/walk.h"
 #include "runtime/abi.h"
 #include "runtime/dense_levels.h"
 #include "runtime/scalar_traits.h"
@@ -27,6 +28,10 @@ Generator::Generator(const loop::Program& program, const CodeOptions& options, u
   Scalar widest = narrowest_scalar;
   for (const loop::Storage& storage : program.storages) widest = wider(widest, storage.scalar);
   lanes_ = vector_bits / (8 * scalar_bytes(widest));
+  (void)loop::walk(program, [&](const loop::Statement& statement, const loop::Path&) -> Expected<void> {
+    for (const loop::Step& step : loop::steps_of(statement)) keeps_fingers_ = keeps_fingers_ || step.home.has_value();
+    return {};
+  });
 }
 
 void Generator::run() {

@@ -108,6 +108,8 @@ class Generator {
     Slot place;
     llvm::Value* end;  ///< where coordinates fall the place comes down from the fiber's end to this, its begin
   };
+  Finger start_finger(loop::AccessId access, const Scope& scope);
+  void start_kept_fingers(const loop::For& home, const loop::Block& inside, const Scope& outside);
   /// `body`: what `then` writes; null if that is more than one block.
   void bind(std::span<const loop::Step> steps, const Scope& scope, std::span<const Finger> fingers,
             const loop::Block* body, Then then);
@@ -424,6 +426,8 @@ class Generator {
   std::map<loop::AccessId, llvm::Value*> keys_;  ///< of hashed workspaces: memory for the key that is bound
   std::map<loop::AccessId, std::vector<llvm::Value*>> packed_keys_;  ///< likewise, as one number: by the modes that are bound
   std::map<std::pair<loop::AccessId, std::uint32_t>, llvm::Value*> lists_;  ///< tables of levels driven in order
+  bool keeps_fingers_ = false;  ///< above loops further out than their own
+  std::map<std::pair<const loop::For*, loop::AccessId>, Finger> kept_fingers_;  ///< of loops inside the loops that fingers are kept above
   std::map<const loop::For*, const SideSums*> side_sums_;
   std::map<const loop::For*, AdjacentSums*> adjacent_sums_;  ///< by adjacent loop: those around the loop over its fibers
   std::map<const loop::For*, Batch*> batches_;  ///< nests of loops whose products are put aside

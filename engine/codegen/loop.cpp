@@ -4,9 +4,10 @@
 #include "engine/codegen/drain.h"
 #include "engine/codegen/generate.h"
 #include "engine/codegen/long_sum.h"
+#include "engine/loop/overloaded.h"
 #include "engine/loop/print.h"
 #include "engine/loop/short_fiber.h"
-#include "engine/loop/overloaded.h"
+#include "engine/loop/walk.h"
 #include "runtime/level_traits.h"
 
 namespace weft {
@@ -34,6 +35,11 @@ void Generator::loop(const loop::For& each, const Scope& scope, bool cut) {
     return;
   }
   if (dense_tiles(each, scope, cut)) return;
+  if (keeps_fingers_) {
+    Scope inside = scope;
+    for (const loop::Step& step : each.steps) ++inside.cursors[step.access].bound;
+    start_kept_fingers(each, each.body, inside);
+  }
   if (const std::optional<Drain> drain = find_drain(each, scope)) {
     append_table(*drain, scope);
     return;
@@ -118,9 +124,7 @@ void Generator::filtered_loop(const loop::For& each, std::span<const loop::Step>
     const std::uint32_t next = depths[step.access];
     if (!seen[step.access] && step.algorithm == loop::Algorithm::gallop && storage.levels[next].longest == 0 &&
         is_sparse(next_level(program_, step.access, depths).kind)) {
-      const Range range = positions_below(*emit_, storage, scope.cursors[step.access]);
-      const bool falls = storage.storage->falls(next);  // from behind the fiber down to where it begins
-      fingers.push_back({step.access, emit_->slot(falls ? range.end : range.begin), falls ? range.begin : range.end});
+      fingers.push_back(step.home ? kept_fingers_.at({&each, step.access}) : start_finger(step.access, scope));
     }
     seen[step.access] = true;
   }
@@ -152,6 +156,32 @@ void Generator::filtered_loop(const loop::For& each, std::span<const loop::Step>
       iterate(each, drivers, rest, fingers, scope);
   }
   release_all();
+}
+
+/// Where the search of a level begins that is bound next: at the fiber's begin, or behind it where coordinates fall.
+Generator::Finger Generator::start_finger(loop::AccessId access, const Scope& scope) {
+  const StorageCode& storage = storage_of(access);
+  const Range range = positions_below(*emit_, storage, scope.cursors[access]);
+  const bool falls = storage.storage->falls(scope.cursors[access].bound);
+  return {access, emit_->slot(falls ? range.end : range.begin), falls ? range.begin : range.end};
+}
+
+/// Those that are kept over all of a loop and moved by loops inside. Levels of `outside` that are bound there have one coordinate.
+void Generator::start_kept_fingers(const loop::For& home, const loop::Block& inside, const Scope& outside) {
+  for (const loop::Statement& statement : inside) {
+    Scope scope = outside;
+    const loop::Block* body = std::visit(loop::Overloaded{[](const loop::Accumulate&) -> const loop::Block* { return nullptr; },
+                                                          [](const auto& nested) -> const loop::Block* { return &nested.body; }},
+                                         statement.node);
+    const auto* const each = std::get_if<loop::For>(&statement.node);
+    for (const loop::Step& step : loop::steps_of(statement)) {
+      Cursor& cursor = scope.cursors[step.access];
+      if (each != nullptr && step.home == home.index)
+        kept_fingers_.insert_or_assign({each, step.access}, start_finger(step.access, scope));
+      cursor = {cursor.bound + 1, cursor.begin, nullptr};
+    }
+    if (body != nullptr) start_kept_fingers(home, *body, scope);
+  }
 }
 
 /// The block always runs a loop in strips, which looks at the cancellation flag often enough for the loops around it.

@@ -103,6 +103,8 @@ struct Renaming {
     for (Statement& statement : body)
       std::visit(Overloaded{[&](For& loop) {
                               index(loop.index);
+                              for (Step& step : loop.steps)
+                                if (step.home) index(*step.home);
                               std::ranges::sort(loop.marks.parallel, {}, &ParallelTarget::storage);
                               block(loop.body);
                             },

@@ -106,6 +106,7 @@ class Parser : HeadReader {
       step.access = access();
       if (accept("(")) {
         step.algorithm = one_of(algorithm_words, "an algorithm");
+        if (step.algorithm == Algorithm::gallop && !at(")")) step.home = index();
         expect(")");
       }
       if (at("|")) not_yet("a union of drivers");

@@ -58,8 +58,9 @@ class Printer {
 
   std::string step(const Step& step) const {
     const std::string text = fmt::format("{} {}", word(use_words, step.use), access_name(step.access));
-    return step.algorithm == Algorithm::standard ? text
-                                                 : fmt::format("{}({})", text, word(algorithm_words, step.algorithm));
+    if (step.algorithm == Algorithm::standard) return text;
+    const std::string home = step.home ? " " + index_name(*step.home) : "";
+    return fmt::format("{}({}{})", text, word(algorithm_words, step.algorithm), home);
   }
 
   std::string access(const Access& access) const { return access.name + indices_of(access); }

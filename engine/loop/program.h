@@ -145,6 +145,9 @@ struct Step {
   Use use = Use::locate;
   AccessId access = 0;
   Algorithm algorithm = Algorithm::standard;
+  /// Of a finger (gallop) that starts just above a loop further out than its own and goes on through all inside of it:
+  /// `locate x(gallop J)` in `for c:` inside `for J:`, at j = 4*J + c. Nothing: it starts above the loop of the step.
+  std::optional<IndexId> home = {};
   bool operator==(const Step&) const = default;
 };
 

@@ -89,6 +89,9 @@ Expected<void> check_steps(const Program& program, const Path& path, const For* 
   for (const Step& step : steps) {
     if (Expected<void> exists = check_access(program, step.access); !exists) return exists;
     const Access& access = program.accesses[step.access];
+    if (step.home && *step.home >= program.indices.size())
+      return input_error(fmt::format("binding: {}: {}: a finger kept above loop number {}, there are {} indices", place,
+                                     program.accesses[step.access].name, *step.home, program.indices.size()));
     const std::size_t level = path.bound[step.access].size() + bound[step.access];
     if (level >= access.indices.size())
       return input_error(fmt::format("binding: {}: {}: all {} levels of {} are already bound", place,

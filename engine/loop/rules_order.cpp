@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/loop/finger_home.h"
 #include "engine/loop/print.h"
 #include "engine/loop/rules.h"
 #include "engine/loop/walk.h"
@@ -12,16 +13,6 @@ namespace {
 
 const std::vector<Level>& levels_of(const Program& program, AccessId access) {
   return program.storages[program.accesses[access].storage].levels;
-}
-
-/// Whether a step on a level drives in no order: accumulator and hashed levels where the first mode of their key is not
-/// driven with sort. A bitmap has an order.
-bool is_unordered(const Program& program, const Path& path, const Step& step, std::size_t level) {
-  const std::vector<Level>& levels = levels_of(program, step.access);
-  const LevelKind kind = levels[level].kind;
-  if (step.use != Use::drive || (!may_be_key(kind))) return false;
-  const std::size_t first = key_level(levels, level);
-  return (first == level ? step : path.bound[step.access][first].step).algorithm != Algorithm::sort;
 }
 
 bool key_goes_on(const Program& program, const Step& step, std::size_t level) {
@@ -127,6 +118,11 @@ Expected<void> check_unordered(const Program& program) {
 }
 
 Expected<void> check_finger(const Program& program) {
+  const auto known = [&](IndexId index) -> std::optional<std::uint64_t> {
+    for (const Fact& fact : program.facts)
+      if (const auto* extent = std::get_if<ExtentFact>(&fact); extent != nullptr && extent->index == index) return extent->extent;
+    return std::nullopt;
+  };
   return walk(program, [&](const Statement& statement, const Path& path) -> Expected<void> {
     const std::vector<Step>& steps = steps_of(statement);
     const For* loop = std::get_if<For>(&statement.node);
@@ -137,7 +133,7 @@ Expected<void> check_finger(const Program& program) {
       if (step.algorithm != Algorithm::gallop) continue;
       const Access& access = program.accesses[step.access];
       const std::string what = fmt::format("finger: {} {}", print(program, step), where(program, path));
-      if (loop == nullptr || !driven)
+      if (loop == nullptr || (!driven && !step.home))
         return input_error(fmt::format("{}: only a loop with a driver moves a finger", what));
       const std::size_t level = path.bound[step.access].size() + earlier;
       const IndexDefinition* const given = definition_of(program, access.indices[level]);
@@ -158,6 +154,9 @@ Expected<void> check_finger(const Program& program) {
         return input_error(
             fmt::format("{}: level {} of {} is bound in the same loop, so that the finger's parent position moves",
                         what, level - 1, print(program, access)));
+      if (!step.home) continue;
+      if (auto kept = may_be_kept(program, path, *loop, step.access, level, *step.home, known); !kept)
+        return input_error(fmt::format("{}: {}", what, kept.error().message));
     }
     return {};
   });

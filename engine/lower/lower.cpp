@@ -17,6 +17,7 @@
 #include "engine/lower/gathers.h"
 #include "engine/lower/independent_sums.h"
 #include "engine/lower/joined_results.h"
+#include "engine/lower/kept_fingers.h"
 #include "engine/lower/nest.h"
 #include "engine/lower/registers.h"
 #include "engine/lower/widths.h"
@@ -173,6 +174,7 @@ LoweredNest specialized(const Nest& given, const Network& network, const std::ve
   add_full_levels(full, more.full);
   if (loop::verify(full.program)) result = std::move(full);
   add_short_fibers(result, more.fibers);
+  keep_fingers(result, network, more.means);
   mark_batches(result, more.means);
   mark_independent_sums(result, more.means);
   if (more.grade == Specialization::baked) add_patterns(result, network, more.patterns);

@@ -32,4 +32,7 @@ constexpr std::uint64_t least_tile_rows = 4;
 constexpr std::uint64_t least_tile_terms = 8;
 constexpr std::uint64_t transposed_tile_rows = 8;
 
+/// Entries of a fiber that one search compares with a vector of coordinates, without a step.
+constexpr double compared_at_once = 16;
+
 }  // namespace weft

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <utility>
 
+#include "engine/loop/finger_home.h"
 #include "engine/prove/fiber_claims.h"
 #include "runtime/level_traits.h"
 
@@ -144,27 +145,31 @@ class KernelClaims {
     for (const auto kind : kinds) add(kind(lookup, assumed_));
   }
 
-  /// The finger of a loop starts anew with every run of it: what is around it is the state. The skeleton: "cursor j".
+  /// A finger starts anew with every run of the loop that it is kept above, its own or one further out: what is around that is the state.
+  /// The skeleton: "cursor j", "cursor from J".
   std::string claim_cursor(const loop::Path& inside, const BoundHere& here, std::string_view kind = "") {
-    const std::size_t home = inside.enclosing.size() - 1;
-    if (inside.loop(home) == nullptr) return kind.empty() ? "bisection" : "search";  // a finger is moved by a loop
+    const std::size_t own = inside.enclosing.size() - 1;
+    if (inside.loop(own) == nullptr) return kind.empty() ? "bisection" : "search";  // a finger is moved by a loop
+    const std::size_t home = loop::home_depth(inside, *here.step);
     const loop::Access& access = program_.accesses[here.step->access];
     const loop::IndexId index = access.indices[here.level];
-    std::string skeleton = fmt::format("cursor {}", program_.indices[inside.loop(home)->index]);
+    std::string skeleton = fmt::format("cursor {}{}", home < own ? "from " : "", program_.indices[inside.loop(home)->index]);
     Query query;
     Iteration a(query, program_, inside, home, "_1", assumed_);
     Iteration b(query, program_, inside, home, "_2", assumed_);
-    const std::string before = a.time(home);
-    query.require(less(before, b.time(home)));
+    const std::vector<std::string> before = a.times(home, own);
+    query.require(comes_before(before, b.times(home, own)));
     const std::string parent = a.parent(here.step->access, here.level);
     const std::string another = negated(equal(parent, b.parent(here.step->access, here.level)));
     const std::string earlier = a.wanted(index);
     query.require(any_of({another, less(b.wanted(index), earlier)}));
-    std::vector<std::vector<ClaimValue>> examples = {a.told(home + 1), b.told(home + 1)};
+    std::vector<std::vector<ClaimValue>> examples = {a.told(own + 1), b.told(own + 1)};
     relate(query, program_, a, b, assumed_);
+    for (std::size_t depth = home; depth < own; ++depth)
+      if (inside.loop(depth) != nullptr) decide_alike(query, a, b, home, depth);
     add({"cursor",
          fmt::format("{} never moves back, loops {}, state {}", at_text(here.step->access, here.level),
-                     loops_text(program_, inside, 0, home + 1), loops_text(program_, inside, 0, home)),
+                     loops_text(program_, inside, 0, own + 1), loops_text(program_, inside, 0, home)),
          query.text(), std::move(examples), true, std::string(kind) + skeleton});
     return skeleton;
   }

@@ -81,6 +81,37 @@ TEST_CASE("lookups in fibers of every length and width") {
   }
 }
 
+TEST_CASE("fingers kept over the blocks of a row") {
+  const Jit jit = new_jit();
+  std::mt19937_64 dice(35);
+  constexpr std::uint64_t blocks = 400;
+  for (const unsigned width : {32u, 64u}) {
+    for (const std::uint64_t places : {1, 3, 8}) {
+      const std::uint64_t extent = blocks * places - places / 2;
+      Interpretation values{{{"i", rows}, {"J", blocks}, {"c", places}, {"j", extent}, {"k", extent}, {"zero", 1}}, {}, {}};
+      for (const auto& [block, value] : drawn_rows(dice, {0, 1, 5, 60, 390}, blocks))
+        for (std::uint64_t c = 0; c < places; ++c)
+          if (dice() % 3 > 0 || c == dice() % places) values.inputs["A"][{block[0], block[1], c}] = value + static_cast<double>(c);
+      values.inputs["B"] = drawn_rows(dice, {0, 1, 2, 7, 8, 9, 16, 17, 33, 65, 300, 2500}, extent);
+      for (const std::uint64_t j : drawn_fiber(dice, extent / 3, extent)) values.inputs["x"][{0, j}] = static_cast<double>(1 + j % 9);
+      for (const char* levels : {"dense, compressed<32,32>, compressed<32,32>", "dense, compressed<32,32>, dense"}) {
+        const bool dense = std::string(levels).ends_with("dense");
+        for (const char* order : {"", " desc"})
+          check(jit,
+                fmt::format("program kept\n  index  i, J, c, zero = J / {0}, j = {1}*J + c below {2},"
+                            " k = {1}*J + c - 1 below {2}\n"
+                            "  input  A : f64 {{{3}}}   access A[i,J,c]\n  input  B : f64 {{dense, compressed<32,{4}>{5}}}   access B[i,j]\n"
+                            "  input  x : f64 {{dense, compressed<32,{4}>}}   access x[zero,k]\n  output y : f64 {{dense}}   access y[i]\n"
+                            "  fact   extent(J) = {0}\n  fact   extent(c) = {1}\n"
+                            "  for i: locate A, locate B, insert y @parallel(y: owner)\n    for J: drive A, locate x\n"
+                            "      for c: {6} A, locate B(gallop J), locate x(gallop J)\n        y += A * B * x\n",
+                            blocks, places, extent, levels, width, order, dense ? "locate" : "drive"),
+                values);
+      }
+    }
+  }
+}
+
 TEST_CASE("starts that cover a coordinate in fibers of every length and width") {
   const Jit jit = new_jit();
   std::mt19937_64 dice(33);

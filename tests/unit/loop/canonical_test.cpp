@@ -72,6 +72,28 @@ TEST_CASE("programs equal up to names have one canonical form") {
   CHECK(b.coefficients == std::vector<std::uint32_t>{1, 0});
 }
 
+TEST_CASE("the loop that a finger is kept above is one of the canonical form") {
+  const std::string text = R"(program kept
+  index  c, J, j = 4*J + c below 15
+  input  A : f64 {compressed<32,32>, dense}   access A[J,c]
+  input  x : f64 {compressed<32,32>}          access x[j]
+  output y : f64 {}                           access y[]
+  fact   extent(c) = 4
+  for J: drive A
+    for c: locate A, locate x(gallop J)
+      y += A * x
+)";
+  const Program kept = parse(text).value();
+  CHECK(print(kept) == text);
+  REQUIRE(verify(kept));
+  const Canonical found = canonical(kept);
+  CHECK(print(found.program).find("for i1: locate t0, locate t1(gallop i0)") != std::string::npos);
+  CHECK(canonical(found.program).program == found.program);
+  std::string own = text;
+  own.replace(own.find("(gallop J)"), 10, "");
+  CHECK(canonical(parse(own).value()).program != found.program);
+}
+
 TEST_CASE("the canonical form of a canonical form is itself") {
   const Canonical once = canonical(parse(first).value());
   const Canonical twice = canonical(once.program);

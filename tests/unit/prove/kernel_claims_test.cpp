@@ -1,5 +1,6 @@
 // What loop programs claim: that of the text cases is proven, that of programs the verifier's rules refuse is refuted.
 #include <doctest/doctest.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
@@ -91,6 +92,35 @@ TEST_CASE("a claim tells the loops, the state and the way to look up") {
                     "passed, cursor j: what is passed of x at j matches no later coordinate",
                     "candidate, cursor j: behind the entry of x at j where the search stops nothing matches",
                     "probe, cursor j: entries of x at j below a coordinate come before the others"});
+}
+
+TEST_CASE("a finger kept above a loop further out claims the order of all loops in between") {
+  const auto told = [](const std::string& levels, const std::string& extent, const std::string& inner) {
+    std::vector<std::string> claims;
+    for (const SettledClaim& proof : proofs_of(program_of(
+             "program y\n  index  I, J, r, c, j = 4*J + c below 15\n  input  A : f64 {dense, " + levels + "} access A[I,J,c]\n" +
+             "  input  x : f64 {compressed<32,32>} access x[j]\n  output y : f64 {dense, dense} access y[I,r]\n  fact extent(c) = " +
+             extent + "\n  for I: locate A, insert y @parallel(y: owner)\n    for J: drive A\n" + inner + "          y += A * x\n")))
+      if (proof.claim.kind == "cursor")
+        claims.push_back(fmt::format("{}, {}: {}{}", proof.claim.skeleton, proof.claim.says,
+                                     proof.verdict == Verdict::proven ? "proven" : "refuted", proof.counterexample));
+    return claims;
+  };
+  const std::string blocks = "compressed<32,32>, dense";
+  const std::string columns = "      for c: locate A, locate x(gallop J)\n        for r: insert y\n";
+  CHECK(told(blocks, "4", columns) ==
+        std::vector<std::string>{"cursor from J, x at j never moves back, loops I J c, state I: proven"});
+  CHECK(told("compressed<32,32>, compressed<32,32>", "4", "      for c: drive A, locate x(gallop J)\n        for r: insert y\n") ==
+        std::vector<std::string>{"cursor from J, x at j never moves back, loops I J c, state I: proven"});
+  const auto refuted = [&](const std::vector<std::string>& claims) {
+    CAPTURE(claims);
+    const auto has = [&](const char* part) { return claims.front().find(part) != std::string::npos; };
+    return claims.size() == 1 && has("refuted(") && has(") and (");
+  };
+  CHECK(refuted(told(blocks, "6", columns)));                 // the blocks overlap
+  CHECK(refuted(told("hashed<32,32>, dense", "4", columns)));  // blocks in no order
+  CHECK(refuted(told(blocks, "4", "      for r: insert y\n        for c: locate A, locate x(gallop J)\n")));
+  CHECK(refuted(told(blocks, "4", "      for c: locate A, locate x(gallop I)\n        for r: insert y\n")));
 }
 
 TEST_CASE("what the verifier refuses is refuted by an example") {

@@ -135,6 +135,7 @@ class LoopsOverArrays {
 
   void run(const loop::For& each) {
     std::map<AccessId, Finger> fingers;
+    std::erase_if(kept_, [&](const auto& one) { return one.first.first == each.index; });
     const bool is_root = depth_++ == 0;
     if (is_root) root_ = &each;
     const auto body = [&](int coordinate, std::optional<Reached> driven) {
@@ -207,7 +208,7 @@ class LoopsOverArrays {
     const bool beyond = coordinate >= extent_of(program_.accesses[step.access].indices[level]);
     if (at_sum && !covers && beyond) return;  // out of range: nothing is looked up
     if (step.algorithm == loop::Algorithm::gallop)
-      look_up(fingers[step.access], reached_[step.access].back().begin, coordinate);
+      look_up(step.home ? kept_[{*step.home, step.access}] : fingers[step.access], reached_[step.access].back().begin, coordinate);
     if (step.use == Use::append) append(step.access, level);
     if (has_arrays(step.access) && levels_of(step.access)[level].kind != LevelKind::dense) {
       for (const Reached& entry : entries_below(step.access)) {
@@ -264,6 +265,7 @@ class LoopsOverArrays {
   const SmallArrays& arrays_;
   const std::vector<int>& extents_;
   std::vector<int> coordinate_;                // by index
+  std::map<std::pair<loop::IndexId, AccessId>, Finger> kept_;  // above loops further out, by the index of these
   std::vector<std::vector<Reached>> reached_;  // by access: the root, then an entry of each level that is bound
   std::size_t depth_ = 0;
   const loop::For* root_ = nullptr;

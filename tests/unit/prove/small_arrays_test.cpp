@@ -76,7 +76,23 @@ std::string table_at(const std::string& given) {
          "  output y : f64 {} access y[]\n  fact extent(j) = 4\n  for i: locate A\n    for j: drive A, locate x\n      y += A * x\n";
 }
 
+/// By a finger that is kept over all of the loop `home`.
+std::string kept(const std::string& levels, const std::string& first, const std::string& given, const std::string& home) {
+  return "program kept\n  index i, j, J = " + given + "\n  input A : f64 " + levels +
+         " access A[i,j]\n  input x : f64 {compressed<32,32>} access x[J]\n  output y : f64 {} access y[]\n  fact extent(j) = 3\n"
+         "  for i: " + first + " A\n    for j: drive A, locate x(gallop " + home + ")\n      y += A * x\n";
+}
+
 const std::vector<SmallCase> all = {
+    {kept(dcsr, "drive", "2*i + j below 5", "i"), {{"coordinates_rise", {"cursor"}}, {"below_extents", {"cursor"}}}, {2, 3}},
+    {kept(csr, "locate", "2*i + j - 1 below 4", "i"), {{"coordinates_rise", {"cursor"}}, {"below_extents", {"cursor"}}}, {2, 3}},
+    {kept(coo, "drive", "2*i + j + 1 below 6", "i"), {{"chains_rise", {"cursor"}}, {"below_extents", {"cursor"}}}, {2, 3}},
+    {kept(dcsr, "drive", "(4*i + 2*j) / 2 below 5", "i"), {{"coordinates_rise", {"cursor"}}, {"below_extents", {"cursor"}}}, {2, 3}},
+    {kept(dcsr, "drive", "i + j below 4", "i"), {{"", {"cursor"}}}, {2, 3}},
+    {kept(dcsr, "drive", "2*i - j + 2 below 5", "i"), {{"", {"cursor"}}}, {2, 3}},
+    {kept(dcsr, "drive", "3*j below 7", "i"), {{"", {"cursor"}}}, {2, 3}},
+    {kept("{hashed<32,32>, compressed<32,32>}", "drive", "2*i + j below 5", "i"), {{"", {"cursor"}}}, {2, 3}},
+    {kept("{dense, hashed<32,32>}", "locate", "2*i + j below 5", "i"), {{"", {"cursor"}}}, {2, 3}},
     {searched_at(csr, "locate", "j / 2"), {{"coordinates_rise", {"cursor"}}}, {2, 4}},
     {searched_at(coo, "drive", "j / 2"), {{"chains_rise", {"cursor"}}}, {2, 4}},
     {searched_at(csr, "locate", "j % 2"), {{"", {"cursor"}}}, {2, 4}},
