@@ -121,6 +121,24 @@ Expected<ReadOperand> read_dense(const Tensor& given, const ExposedTensor& expos
   return ReadOperand{std::move(view), std::move(*padded), false, LayoutOrigin::made, true};
 }
 
+/// The same arrays below dense levels of one coordinate, which stand for the digits of the sums that levels are looked up at.
+Tensor below_digits(const Tensor& given, const ExposedTensor& exposed, const std::vector<std::uint64_t>& extents) {
+  const TensorArrays& arrays = given.arrays();
+  TensorArrays view;
+  view.format.scalar = arrays.format.scalar;
+  view.extents = extents;
+  view.values = arrays.values;
+  view.offset = arrays.offset;
+  for (std::size_t level = 0, stored = 0; level < extents.size(); ++level) {
+    const bool above = exposed.stands_above(level);
+    view.format.mode_order.push_back(static_cast<std::uint32_t>(level));
+    view.format.levels.push_back(above ? Level{} : arrays.format.levels[stored]);
+    view.levels.push_back(above ? LevelArrays{} : arrays.levels[stored]);
+    if (!above) ++stored;
+  }
+  return made(std::move(view));
+}
+
 /// 0, 1, … below every position above.
 Expected<Buffer> counted_coordinates(const Buffer& pos, unsigned pos_bits, unsigned crd_bits, const Resources& resources,
                                      std::string_view name) {
@@ -476,8 +494,15 @@ Expected<ReadOperand> read_operand(const Exposure& exposure, TensorId operand, c
   if (!exposed.read_in) return ReadOperand{given, given, true, LayoutOrigin::given};
   Format wanted = *exposed.read_in;
   wanted.scalar = given.format().scalar;
-  const bool dense = std::ranges::all_of(wanted.levels, [](const Level& level) { return is_dense(level.kind); });
   const std::vector<std::uint64_t>& extents = exposure.network.tensors[operand].extents;
+  if (exposed.at_digits) {
+    auto levels = given.format().text() == wanted.text() ? Expected<LaidOut>(LaidOut{given, LayoutOrigin::given})
+                                                         : laid_out(given, wanted, changes, resources, name);
+    if (!levels) return std::unexpected(levels.error());
+    const bool as_given = levels->origin == LayoutOrigin::given;
+    return ReadOperand{below_digits(levels->tensor, exposed, extents), levels->tensor, as_given, levels->origin};
+  }
+  const bool dense = std::ranges::all_of(wanted.levels, [](const Level& level) { return is_dense(level.kind); });
   if (dense && exposed.sums.empty() && given.format().all_dense() && !given.format().layout &&
       (!exposed.reach.empty() || side_by_side(exposed.parts)))
     return read_dense(given, exposed, extents, resources, name, spare);

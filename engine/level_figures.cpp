@@ -82,7 +82,7 @@ std::optional<Statistics> figures_over_levels(const Exposure& exposure, TensorId
   const ExposedTensor& read = exposure.tensors[operand];
   if (read.parts.empty()) return read.read_in ? told_in(known, *read.read_in) : known;
   const bool of_modes = std::ranges::none_of(read.parts, [](const ModePart& part) { return part.own || part.counts; });
-  if (!read.read_in || !of_modes || !read.reach.empty() || read.placed || read.inside) return std::nullopt;
+  if (!read.read_in || !of_modes || !read.reach.empty() || read.placed || read.inside || read.at_digits) return std::nullopt;
   const std::vector<std::uint64_t>& extents = exposure.network.tensors[operand].extents;
   const std::size_t order = read.parts.size();
   const Scalar scalar = known.format().scalar;

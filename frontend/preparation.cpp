@@ -236,6 +236,7 @@ class Preparation {
     SavedLevels& levels = prepared_.levels.emplace();
     const CopyPrices prices(machine_, options_);
     priced_.may_be_located = may_be_located(network, stored);
+    priced_.may_be_at_digits = may_be_at_digits(network, stored);
     if (reading_.locate_all) reading_.located = priced_.may_be_located;
     for (TensorId tensor = 0; tensor < network.tensors.size(); ++tensor)
       if (reading_.located_names.contains(network.tensors[tensor].name)) reading_.located.insert(tensor);
@@ -309,9 +310,9 @@ class Preparation {
       if (declared.is_result && pinned == options_.formats.end()) continue;
       StatedFormat stated{pinned != options_.formats.end() ? pinned->second : operand->second.format};
       stated.chosen = chosen_.contains(declared.name);
-      if (!stated.format.layout && !stated.chosen) continue;
-      if (!declared.is_result) stated.format.scalar = operand->second.format.scalar;
       const bool located = !declared.is_result && prepared_.levels && prepared_.levels->located.contains(declared.name);
+      if (!stated.format.layout && !stated.chosen && !located) continue;
+      if (!declared.is_result) stated.format.scalar = operand->second.format.scalar;
       const bool copied = stated.format.layout && reading_.exposing != Exposing::all;
       stated.read_by = located ? ReadBy::location : copied ? ReadBy::copy : ReadBy::levels;
       stated_.emplace(declared.name, std::move(stated));
@@ -808,12 +809,14 @@ Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, con
     if (*stated) return prepared_as_stated(pipeline, machine, text, names, operands, **stated, cancellation, from);
   }
   std::set<TensorId> may_be_located;  // of the last reading, planned or not
+  std::set<TensorId> may_be_at_digits;
   std::size_t lines = 0;              // of the schedule, likewise
   const PlanReading read_so = [&](const Reading& reading) -> Expected<PlannedReading> {
     auto one = std::make_shared<Preparation>(pipeline, machine, operands, options, cancellation, from, saved, reading);
     auto planned = one->plan(text, names);
     PlannedReading priced = one->priced();
     may_be_located = priced.may_be_located;
+    may_be_at_digits = priced.may_be_at_digits;
     lines = priced.schedule_lines;
     if (!planned) return std::unexpected(planned.error());
     priced.preparation = std::move(one);
@@ -850,7 +853,7 @@ Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, con
   auto first = read_so({.locate_all = free && by_time});
   if (own && !options.schedule.empty()) {
     std::size_t most = lines;
-    first = read_as_scheduled(std::move(first), may_be_located, lines, [&](const Reading& reading) {
+    first = read_as_scheduled(std::move(first), may_be_located, may_be_at_digits, lines, [&](const Reading& reading) {
       auto one = read_so(reading);
       most = std::max(most, lines);
       return one;

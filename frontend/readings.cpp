@@ -14,6 +14,7 @@ namespace weft {
 namespace {
 
 constexpr double worth_reading_so = 0.95;  // of the predicted time
+constexpr double worth_planning_ns = 20'000;  // planning again takes longer than less
 constexpr double without_order = 1.3;      // of coordinates in order: 400,000 random entries times a vector of 15,444
 
 bool has_no_room(const Expected<PlannedReading>& planned) { return !planned && planned.error().kind == ErrorKind::resource; }
@@ -25,6 +26,13 @@ std::string reading_text(const std::vector<TensorDeclaration>& tensors, const st
   const bool one = operands.size() == 1;
   if (located) return fmt::format("{} {}", names, one ? "is located through its layout" : "are located through their layouts");
   return fmt::format("{} {}", names, one ? "is read through a plain copy" : "are read through plain copies");
+}
+
+/// "x is looked up at sums of digits", as it stands.
+std::string digits_text(const std::vector<TensorDeclaration>& tensors, const std::set<TensorId>& operands) {
+  std::string names;
+  for (const TensorId tensor : operands) names += (names.empty() ? "" : " and ") + tensors[tensor].name;
+  return fmt::format("{} {} looked up at sums of digits", names, operands.size() == 1 ? "is" : "are");
 }
 
 /// At least, of plain copies.
@@ -49,6 +57,8 @@ bool reads_copies(const PlannedReading& reading, const std::set<TensorId>& opera
 /// Operands in blocks, diagonals, bands and triangles beside others: cut or copied, located, all copied.
 Expected<ChosenReading> blocks_read(PlannedReading all, const CopyPrices& prices, const PlanReading& plan) {
   const std::set<TensorId> blocked = all.may_be_located;
+  const std::set<TensorId> at_digits = all.may_be_at_digits;
+  const double cut_copies_ns = all.cut_copies_ns;
   const std::vector<TensorDeclaration> tensors = all.exposure->given.tensors;
   const double copies_ns = copies_of(blocked, all, prices);
   double asked_ns = all.cut_copies_ns;
@@ -66,7 +76,9 @@ Expected<ChosenReading> blocks_read(PlannedReading all, const CopyPrices& prices
     const double ns = one.ns();
     if (ns >= best_ns || !one.exposure->by_choice) return;  // not where values that are not finite forbid it
     best_ns = ns;
-    const std::string reading = reading_text(tensors, located.empty() ? blocked : located, !located.empty());
+    const std::string reading = !located.empty() && located == at_digits
+                                    ? digits_text(tensors, located)
+                                    : reading_text(tensors, located.empty() ? blocked : located, !located.empty());
     const std::string instead = cuts ? fmt::format("{:.3g} us", asked_ns * 1e-3) : fmt::format("more than {:.3g} us", asked_ns * 1e-3);
     best = {std::move(one), fmt::format("{}, {:.3g} us a call, copies included, instead of {}", reading, ns * 1e-3, instead)};
   };
@@ -80,6 +92,12 @@ Expected<ChosenReading> blocks_read(PlannedReading all, const CopyPrices& prices
     auto one = plan(other);
     if (!one && !has_no_room(one)) return std::unexpected(one.error());
     if (one) consider(std::move(*one), other.located);
+  }
+  // Loops over operands that are laid out anew for digits are no slower, so that copies are all there is to save.
+  if (!at_digits.empty() && cut_copies_ns > std::max(worth_planning_ns, (1 - worth_reading_so) * best_ns)) {
+    auto one = plan({.located = at_digits});
+    if (!one && !has_no_room(one)) return std::unexpected(one.error());
+    if (one) consider(std::move(*one), at_digits);
   }
   if (!best.reading.preparation) return resource_error("no way to read the operands fits into memory");
   return best;
@@ -122,7 +140,6 @@ bool is_same_storage(const Format& one, const Format& other) {
 
 /// A result in blocks or diagonals that is computed there, level by level, or in plain levels and converted after every run.
 Expected<ChosenReading> results_computed(ChosenReading levels, const PlanReading& plan) {
-  constexpr double worth_planning_ns = 20'000;  // planning again takes longer than less
   const PlannedReading& there = levels.reading;
   std::set<TensorId> results;
   for (TensorId tensor = 0; there.exposure && tensor < there.exposure->tensors.size(); ++tensor) {
@@ -237,12 +254,14 @@ Expected<std::optional<StatedRequest>> stated_request(const EvaluateOptions& opt
 }
 
 Expected<PlannedReading> read_as_scheduled(Expected<PlannedReading> first, const std::set<TensorId>& may_be_located,
-                                           const std::size_t& lines, const PlanReading& plan) {
+                                           const std::set<TensorId>& may_be_at_digits, const std::size_t& lines,
+                                           const PlanReading& plan) {
   const auto is_wrong = [](const Error& error) { return error.kind == ErrorKind::input || error.kind == ErrorKind::unsupported; };
   std::vector<Reading> others;
   if (!may_be_located.empty()) others.push_back({.located = may_be_located});
   for (const TensorId tensor : may_be_located)
     if (may_be_located.size() > 1) others.push_back({.located = {tensor}});
+  if (!may_be_at_digits.empty()) others.push_back({.located = may_be_at_digits});
   others.push_back({.exposing = Exposing::copies});
   others.push_back({.exposing = Exposing::none});
   std::size_t most = lines;

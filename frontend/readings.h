@@ -62,6 +62,7 @@ struct PlannedReading {
   double plan_ns = 0;     ///< predicted of a call
   double copies_ns = 0;   ///< a call's part of the copies
   std::set<TensorId> may_be_located = {};  ///< operands that others contradict, or are cut for
+  std::set<TensorId> may_be_at_digits = {};  ///< plain operands over an index that others cut
   std::size_t schedule_lines = 0;          ///< of a schedule that is given, read without an error
   bool asks_for_order = false;             ///< a level is searched whose coordinates come in no order: no reading
   double cut_copies_ns = 0;                ///< where there are such: `copies_ns` of the reading that cuts, before it is planned
@@ -101,6 +102,7 @@ Expected<std::optional<StatedRequest>> stated_request(const EvaluateOptions& opt
 /// it was made over one of those that are chosen among. `first`: the reading that cuts. Where none is, the error of the reading under which
 /// most of the text is read. `lines`: of the text, read by the last reading.
 Expected<PlannedReading> read_as_scheduled(Expected<PlannedReading> first, const std::set<TensorId>& may_be_located,
-                                           const std::size_t& lines, const PlanReading& plan);
+                                           const std::set<TensorId>& may_be_at_digits, const std::size_t& lines,
+                                           const PlanReading& plan);
 
 }  // namespace weft

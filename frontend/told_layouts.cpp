@@ -56,7 +56,9 @@ void ToldLayouts::exposed(const Exposure& exposure, const std::map<std::string, 
     Told& told = told_[declared.name];
     told.format = read.read_in->text();
     const bool in_place = told.steps.empty() && given.contains(declared.name) && !read.read_in->all_dense();
-    if (read.located) {
+    if (read.at_digits) {
+      told.kept = "kept: looked up at sums of digits";
+    } else if (read.located) {
       if (!told.steps.empty()) told.then = "located through its layout";
     } else if (in_place) {
       told.kept = pinned.contains(declared.name) ? "kept: given as its layout is pinned" : "kept: its levels are read as they are given";

@@ -301,6 +301,7 @@ class Exposer {
     exposure_.by_choice = by_choice_;
     exposure_.tensors.resize(network_.tensors.size());
     find_classes();
+    std::ranges::copy_if(located_, std::inserter(at_digits_, at_digits_.end()), [&](TensorId tensor) { return is_plain_sparse(tensor); });
     std::erase_if(located_, [&](TensorId tensor) { return !located_levels(tensor); });
     for (const TensorId tensor : located_) keep_whole(tensor);
     for (TensorId tensor = 0; tensor < network_.tensors.size(); ++tensor) take_layout(tensor);
@@ -353,7 +354,36 @@ class Exposer {
     return found;
   }
 
+  std::set<TensorId> may_be_at_digits() {
+    std::set<TensorId> found;
+    find_classes();
+    for (TensorId tensor = 0; tensor < network_.tensors.size(); ++tensor) take_layout(tensor);
+    for (TensorId tensor = 0; tensor < network_.tensors.size(); ++tensor)
+      if (is_plain_sparse(tensor) && meets_another(tensor) && has_digits(tensor)) found.insert(tensor);
+    return found;
+  }
+
  private:
+  /// Levels that a search finds sums in, of each mode one.
+  bool is_plain_sparse(TensorId tensor) const {
+    const auto& format = stored_[tensor].format;
+    if (!format || format->layout || format->all_dense() || network_.tensors[tensor].is_result || is_pattern(tensor)) return false;
+    return !repeats_an_index(tensor) && std::ranges::all_of(format->levels, [](const Level& level) {
+      return (is_dense(level.kind) || level.kind == LevelKind::compressed) && !level.strided;
+    });
+  }
+  /// Whether an index of it is cut, in a way that sums can say.
+  bool has_digits(TensorId tensor) {
+    bool any = false;
+    for (std::size_t mode = 0; mode < network_.tensors[tensor].extents.size(); ++mode) {
+      if (!mode_index_.contains({tensor, mode}) || sum_over(tensor, mode)) return false;
+      const Cuts& all = cuts(tensor, mode);
+      any = any || !all.empty();
+      if (!all.empty() && all.back() > static_cast<std::uint64_t>(largest_factor)) return false;
+      if (Wide{network_.tensors[tensor].extents[mode]} > furthest) return false;
+    }
+    return any;
+  }
   /// Whether an access has an index twice, of which a sum would be another.
   bool repeats_an_index(TensorId tensor) const {
     bool repeats = false;
@@ -680,6 +710,23 @@ class Exposer {
     }
   }
 
+  /// The levels of a plain format as they stand, at sums of digits.
+  void expose_at_digits(TensorId tensor, const Format& plain) {
+    ExposedTensor& exposed = exposure_.tensors[tensor];
+    for (const std::uint32_t mode : plain.mode_order) {
+      const auto first = static_cast<std::uint32_t>(exposed.parts.size());
+      for (const ModePart& digit : digits_of(mode, cuts(tensor, mode))) exposed.parts.push_back(digit);
+      exposed.sums.resize(exposed.parts.size());
+      ModeSum& sum = exposed.sums.back();
+      for (std::uint32_t digit = first; digit + 1 < exposed.parts.size(); ++digit)
+        sum.others.push_back({digit, static_cast<std::int64_t>(exposed.parts[digit].divisor)});
+      sum.within = !sum.others.empty();
+    }
+    exposed.read_in = plain;
+    exposed.located = true;
+    exposed.at_digits = true;
+  }
+
   /// The levels of a plain format with the parts of its modes instead: compressed ones stay compressed.
   void expose_plain(TensorId tensor, const Format& plain) {
     ExposedTensor& exposed = exposure_.tensors[tensor];
@@ -751,6 +798,10 @@ class Exposer {
       exposed.falling = located.falling;
       exposed.read_in = *stored.format;
       exposed.located = true;
+      return;
+    }
+    if (at_digits_.contains(tensor) && has_digits(tensor)) {
+      expose_at_digits(tensor, *stored.format);
       return;
     }
     const auto native = native_.find(tensor);
@@ -840,12 +891,16 @@ class Exposer {
       return result;
     }
     if (exposed.located) {
-      for (const ModePart& part : exposed.parts) result.indices.push_back(indices_of(access.indices[part.mode]).front());
+      for (const ModePart& part : exposed.parts) {
+        const std::vector<IndexId>& indices = indices_of(access.indices[part.mode]);
+        result.indices.push_back(exposed.at_digits ? index_of(access, part) : indices.front());
+      }
       TensorDeclaration declared = network_.tensors[access.tensor];
-      take_located(exposed, declared);
+      take_located(access.tensor, declared);
       std::vector<std::string> parts;
       for (std::size_t level = 0; level < exposed.parts.size(); ++level) {
-        const auto name = [&](std::size_t at) { return network_.indices[access.indices[exposed.parts[at].mode]].name; };
+        const auto name = [&](std::size_t at) { return exposure_.network.indices[result.indices[at]].name; };
+        if (exposed.stands_above(level)) continue;
         parts.push_back(located_text(declared, level, name) + (declared.falls(level) ? " desc" : ""));
       }
       exposure_.definitions.push_back(fmt::format("{} located at ({})", network_.tensors[access.tensor].name, fmt::join(parts, ", ")));
@@ -927,14 +982,23 @@ class Exposer {
         const LevelOf of = part.counts.value_or(LevelOf{tensor, static_cast<std::uint32_t>(level)});
         const bool counted = part.counts || part.own;
         const bool sum = level < exposure_.tensors[tensor].sums.size();
-        extents.push_back(counted || sum ? level_extent(of) : part.of_mode().extent(given[part.mode]));
+        if (exposure_.tensors[tensor].at_digits)
+          extents.push_back(exposure_.tensors[tensor].stands_above(level) ? 1 : given[part.mode]);
+        else
+          extents.push_back(counted || sum ? level_extent(of) : part.of_mode().extent(given[part.mode]));
       }
-      if (exposure_.tensors[tensor].located) take_located(exposure_.tensors[tensor], network.tensors[tensor]);
+      if (exposure_.tensors[tensor].located) take_located(tensor, network.tensors[tensor]);
     }
   }
 
-  static void take_located(const ExposedTensor& exposed, TensorDeclaration& declared) {
-    for (const ModePart& part : exposed.parts) declared.parts.push_back(part.of_mode());
+  /// A level that stands above the one of a sum has the coordinate 0 alone: j_0 / 2000 of as many.
+  void take_located(TensorId tensor, TensorDeclaration& declared) const {
+    const ExposedTensor& exposed = exposure_.tensors[tensor];
+    for (std::size_t level = 0; level < exposed.parts.size(); ++level) {
+      const ModePart& part = exposed.parts[level];
+      const std::uint64_t digits = part.of_mode().extent(network_.tensors[tensor].extents[part.mode]);
+      declared.parts.push_back(!exposed.at_digits ? part.of_mode() : exposed.stands_above(level) ? IndexPart{digits} : IndexPart{});
+    }
     declared.sums = exposed.sums;
     declared.falling = exposed.falling;
   }
@@ -944,6 +1008,7 @@ class Exposer {
   Exposing exposing_;
   bool by_choice_;  ///< and not because others contradict
   std::set<TensorId> located_;
+  std::set<TensorId> at_digits_;
   std::set<IndexId> whole_;     ///< classes that nothing cuts, as an operand is located at them
   std::vector<IndexId> class_;  ///< another index of the same class, or itself
   std::map<std::pair<TensorId, std::size_t>, IndexId> mode_index_;
@@ -1042,6 +1107,12 @@ std::set<TensorId> may_be_located(const Network& network, const std::vector<Stor
   const bool laid_out = std::ranges::any_of(stored, [](const StoredAs& each) { return each.format && each.format->layout; });
   const bool empty = std::ranges::any_of(network.indices, [](const Index& index) { return index.extent == 0; });
   return !laid_out || empty ? std::set<TensorId>() : Exposer(network, stored, Exposing::all).may_be_located();
+}
+
+std::set<TensorId> may_be_at_digits(const Network& network, const std::vector<StoredAs>& stored) {
+  const bool laid_out = std::ranges::any_of(stored, [](const StoredAs& each) { return each.format && each.format->layout; });
+  const bool empty = std::ranges::any_of(network.indices, [](const Index& index) { return index.extent == 0; });
+  return !laid_out || empty ? std::set<TensorId>() : Exposer(network, stored, Exposing::all).may_be_at_digits();
 }
 
 std::optional<Exposure> exposed(const Network& network, const std::vector<StoredAs>& stored, Exposing exposing,

@@ -38,6 +38,12 @@
 //   y(i) = A(i,j) * B(i,j) * x(j), B as (i,j) -> (i/4:d, b:s, i%4:d, j-b:d(4)), A as (i:d, j:s)
 //   y(i) = A(i,j) * B(i/4,cover(j,4),i%4,j-cover(j,4)) * x(j)
 //
+//   y(i) = B(i,j) * x(j), B as (i,j) -> (i/3:d, j/3:s, i%3:d, j%3:d), x as (j:s)
+//   y(i_0,i_1) = B(i_0,j_0,i_1,j_1) * x(3*j_0 + j_1)
+//
+// A sparse operand in a plain format need not be laid out anew for the digits of its indices: it is read as it stands, and looked up at the
+// sum of these.
+//
 // Where others walk its indices, an operand in blocks, diagonals, bands or triangles, or whose coordinates fall, may be located through its
 // layout instead: its levels are parts or sums of indices that stay whole, or the start that covers one, and nothing beyond an extent is
 // looked up.
@@ -106,7 +112,13 @@ struct ExposedTensor {
   /// Dense operands: elements beyond the extents are never read, as the other factor is placed, and so are none around them.
   bool inside = false;
   bool located = false;  ///< operands: `parts` are of whole indices, which others walk
+  /// Located operands in a plain format, below loops over digits of their indices: a level is looked up at the sum of its digits,
+  /// 4*j_0 + j_1, below a dense level of one coordinate for each of these but the last, which `parts` has them for.
+  bool at_digits = false;
   bool asked = false;  ///< of results: for a plain format, which one at the positions of an operand has too
+
+  /// Whether a level is there for a digit alone, above the one that is looked up at the sum with it.
+  bool stands_above(std::size_t level) const { return at_digits && parts[level].divisor != 1; }
   bool operator==(const ExposedTensor&) const = default;
 };
 
@@ -144,13 +156,17 @@ enum class Exposing : std::uint8_t {
 };
 
 /// Nothing where no tensor has a layout. `stored`: one per tensor. `located`: of the operands that may_be_located(), those to be located
-/// through their layouts; others that would cut an index of theirs are read through plain copies. Pure.
+/// through their layouts, and of those that may_be_at_digits(), those to be looked up there; others that would cut an index of the former
+/// are read through plain copies. Pure.
 std::optional<Exposure> exposed(const Network& network, const std::vector<StoredAs>& stored, Exposing exposing = Exposing::all,
                                 const std::set<TensorId>& located = {});
 
 /// Operands whose levels are quotients and remainders of their modes, or sums of these, in products with another sparse factor over one of
 /// their indices: reading them otherwise than by cutting, or through a copy, may pay, unless both are full of the same blocks.
 std::set<TensorId> may_be_located(const Network& network, const std::vector<StoredAs>& stored);
+
+/// Sparse operands in plain formats over an index that others cut, which may be looked up at sums of digits instead of being laid out anew.
+std::set<TensorId> may_be_at_digits(const Network& network, const std::vector<StoredAs>& stored);
 
 /// The levels of slots that are one compressed level each with the singleton below: of (i:d, *:d, j:q) the second.
 std::vector<std::uint32_t> slots_of_fibers(const Layout& layout);

@@ -329,6 +329,20 @@ def case_schedules_say_what_operands_are_stored_in(weft):
         require_equal(weft.text("again"), weft.text("s"), "of an old text")
 
 
+def case_a_long_sparse_vector_is_looked_up_at_sums_of_digits(weft):
+    """Few blocks beside many entries: laying these out anew takes longer than finding the ones that the blocks meet."""
+    weft.write("blocks.tns", "".join(f"{4 * (b % 4) + i} {400 * (b // 4) + j} {i + j}\n" for b in range(200) for i in range(1, 5) for j in range(1, 5)))
+    call = ["y(i) = A(i,j) * x(j)", "A=blocks.tns:16x100000", "x=sparse(100000,nnz=50000,seed=3)", "--format", "x:s", "--out", "y=y.tns"]
+    weft("run", *call, "--quiet")
+    plain = weft.text("y.tns")
+    report = weft("run", *call, "--format", "A:bcsr(4,4)", "--json", "--explain", "--quiet").json
+    require_equal(read_tns(weft.text("y.tns")), read_tns(plain), "the result")
+    require_in("looked up at sums of digits", {each["name"]: each for each in report["explanation"]["layouts"]}["x"]["reason"], "how x is read")
+    require_in("locate x(gallop j_0)", report["plan"]["loops"], "a cursor over all blocks of a row")
+    cursor = [proof for proof in report["proofs"] if proof["kind"] == "cursor"]
+    require_equal([(proof["verdict"], proof["skeleton"]) for proof in cursor], [("proven", "cursor from j_0")], "proofs")
+
+
 def case_wrong_schedules_over_layouts_are_wrong_in_the_reading_that_they_fit(weft):
     call = ["R(i,j) = A(i,j) * B(j,i)", "A=sparse(9x11,nnz=30)", "B=sparse(11x9,nnz=30)"]
     pinned = ["--format", "B:dia", "--format", "R:bcsr(2,2)"]

@@ -40,6 +40,41 @@ def case_the_script_has_each_claim_with_its_query(weft):
     require_equal(weft("run", *given(weft), "--emit", "proofs").out, weft("plan", *given(weft), "--emit", "proofs").out, "both")
 
 
+DIGITS = """schedule
+  stored A (i,j) -> (i/4:d, j/4:s, i%4:d, j%4:d) f64
+  stored x s f64 located
+  tree (A * x)
+  layout A dsdd:0,1,2,3 f64
+  layout x ds:0,1 f64
+  result y dd:0,1 f64
+  y[i_0,i_1] += A[i_0,j_0,i_1,j_1] * x[j_0,j_1]   loops i_0,LOOPS
+  parallel i_0 owner
+"""
+
+
+def case_a_cursor_is_kept_over_the_blocks_of_a_row(weft):
+    weft.write("A.tns", "".join(f"{1 + n * 37 % 50} {1 + n * 11 % 40} {1 + n % 7}\n" for n in range(180)))
+    weft.write("x.tns", "".join(f"{1 + n} {1 + n % 5}\n" for n in range(40) if n % 4))
+    operands = ("A=A.tns:50x40", "x=x.tns:40", "--format", "A:bcsr(4,4)", "--format", "x:s")
+    weft("run", EXPRESSION, *operands, "--out", "y=y.tns", "--quiet")
+    results = {weft.text("y.tns")}
+    cursors = {"j_0,j_1,i_1": ["j_0"], "j_0,i_1,j_1": []}
+    for loops, homes in cursors.items():
+        weft.write("d.txt", DIGITS.replace("LOOPS", loops))
+        there = (EXPRESSION, *operands, "--schedule", "d.txt")
+        weft("run", *there, "--out", "y=y.tns", "--quiet")
+        results.add(weft.text("y.tns"))
+        text = weft("run", *there, "--emit", "proofs").out
+        require_equal(re.findall(r"taken: cursor from (\w+)\n\(push 1\)", text)[:1], homes, loops)
+        require_equal("state i_0\n; proven, taken: cursor from j_0" in text, bool(homes), loops)
+        require_in("looked up at sums of digits", weft("plan", *there, "--explain").out, "the reason")
+        printed = weft("run", *there, "--emit", "schedule").out
+        require_in("  stored x s:0 f64 located\n", printed, "how x is read")
+        weft.write("again.txt", printed)
+        require_equal(weft("run", EXPRESSION, *operands, "--schedule", "again.txt", "--emit", "schedule").out, printed, "given back")
+    require_equal(len(results), 1, "results")
+
+
 def case_the_report_has_proofs_where_they_are_asked_for(weft):
     env = own(weft)
     for number, asked in enumerate((["--emit", "proofs=p.smt2"], ["--explain"])):

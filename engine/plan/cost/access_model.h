@@ -29,6 +29,8 @@ struct LevelStep {
   bool of_runs = false;    ///< a level of a chain above its last: its coordinates are runs of equal ones, whose ends are looked for
   bool adjacent = false;   ///< the coordinates of a fiber follow each other
   bool located = false;    ///< at a part of the loop's index, or a sum with it
+  IndexId index = 0;
+  IndexSet followed = 0;  ///< of a sum of digits those above that of `index`, over whose loops a finger is kept
 
   /// A coordinate is found without a search.
   bool is_table() const { return sparse && has_gaps(kind); }
@@ -158,6 +160,7 @@ class AccessModel {
     double extent = 0;
     bool located = false;  ///< at a part or a sum of its index
     IndexSet needs = 0;    ///< the index, and those that a sum has beside it
+    IndexSet followed = 0;  ///< LevelStep::followed
   };
   static constexpr std::size_t usual_order = 6;
 
@@ -198,7 +201,7 @@ void AccessModel::for_each_step(BoundState from, BoundState to, const Visit& vis
       const LevelKind kind = levels_[level].kind;
       const bool located = levels_[level].located;
       visit(LevelStep{ratio(level + 1, level), sparse_ && is_sparse(kind), level == from && !located, level + 1, kind, has_one_entry(level),
-                      has_runs(level), adjacent_ && level + 1 == levels_.size(), located});
+                      has_runs(level), adjacent_ && level + 1 == levels_.size(), located, levels_[level].index, levels_[level].followed});
     }
     return;
   }

@@ -1,5 +1,6 @@
 #include "engine/plan/cost/co_iteration.h"
 
+#include "engine/network/code_forms.h"
 #include "runtime/level_traits.h"
 
 #include <algorithm>
@@ -28,7 +29,6 @@ double run_end_ns(double entries) {
 // Halves of the fiber until one vector of coordinates is left. Where nothing waits for the entry, searches overlap and a halving takes a
 // quarter of its price, as in SpMV with a sparse vector; in outer loops, where a run of loops waits for it, 5 ns.
 double search_ns(const Machine& machine, double length) {
-  constexpr double compared_at_once = 16;
   return machine.search_base + machine.search_halving * std::log2(std::max(1.0, length / compared_at_once));
 }
 
@@ -71,8 +71,6 @@ double probe_ns(LevelKind kind) {
   return workspace_ns;
 }
 
-namespace {
-
 // Some vectors from where the last lookup ended; what is further away is searched for.
 double gallop_ns(const Machine& machine, double length, double lookups) {
   constexpr double near = 128;
@@ -80,6 +78,8 @@ double gallop_ns(const Machine& machine, double length, double lookups) {
   const double walked = machine.gallop_base + machine.gallop_doubling * std::log2(1 + std::min(ahead, near));
   return ahead > near ? walked + search_ns(machine, length) : walked;
 }
+
+namespace {
 
 double look_up_ns(const Machine& machine, const Participant& participant, double lookups) {
   if (participant.table != Table::none) return participant.probe_ns;

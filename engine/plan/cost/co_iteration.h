@@ -38,6 +38,8 @@ double unforeseen_end(double length, double with_company = 1);
 double run_end_ns(double entries);
 /// Nanoseconds of a binary search in a fiber of this length.
 double search_ns(const Machine& machine, double length);
+/// One of so many lookups that go on from where the one before ended.
+double gallop_ns(const Machine& machine, double length, double lookups);
 /// Looking into a table: a hashed or bitmap level of an operand, of any other kind a workspace.
 double probe_ns(LevelKind kind);
 /// Beside its entries, what driving a fiber of this length of a hashed or bitmap level of an operand takes; `ordered`:

@@ -451,8 +451,18 @@ AdvancedAccess StatementModels::advance(std::uint32_t number, std::size_t factor
     } else if (step.of_runs) {
       // Among all entries of the fiber, and then where the run of this coordinate ends.
       one.late_ns += search_ns(options_.machine, entries(before_step)) + run_end_ns(entries(step.state));
+    } else if (step.is_table()) {
+      one.late_ns += probe_ns(step.kind);
+    } else if (step.followed != 0 && step.index == index) {
+      // Of a block's places one is far from where the block before it ended.
+      const double all = prefix(number, bound & ~step.followed).density;
+      const double blocks = all > 0 ? combinations(step.followed) * before.density / all : 1;
+      const double places = std::max(1.0, extent(index));
+      const double near = gallop_ns(options_.machine, step.length, step.length);
+      const double followed = near + (gallop_ns(options_.machine, step.length, blocks) - near) / places;
+      one.late_ns += step.length > compared_at_once ? followed : search_ns(options_.machine, step.length);
     } else {
-      one.late_ns += step.is_table() ? probe_ns(step.kind) : search_ns(options_.machine, step.length);
+      one.late_ns += search_ns(options_.machine, step.length);
     }
     before_step = step.state;
   });

@@ -100,7 +100,8 @@ TEST_CASE("fingers kept over the blocks of a row") {
           check(jit,
                 fmt::format("program kept\n  index  i, J, c, zero = J / {0}, j = {1}*J + c below {2},"
                             " k = {1}*J + c - 1 below {2}\n"
-                            "  input  A : f64 {{{3}}}   access A[i,J,c]\n  input  B : f64 {{dense, compressed<32,{4}>{5}}}   access B[i,j]\n"
+                            "  input  A : f64 {{{3}}}   access A[i,J,c]\n"
+                            "  input  B : f64 {{dense, compressed<32,{4}>{5}}}   access B[i,j]\n"
                             "  input  x : f64 {{dense, compressed<32,{4}>}}   access x[zero,k]\n  output y : f64 {{dense}}   access y[i]\n"
                             "  fact   extent(J) = {0}\n  fact   extent(c) = {1}\n"
                             "  for i: locate A, locate B, insert y @parallel(y: owner)\n    for J: drive A, locate x\n"

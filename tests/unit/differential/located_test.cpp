@@ -12,6 +12,7 @@
 #include "engine/exposed.h"
 #include "engine/plan/estimate/operand_facts.h"
 #include "engine/plan/schedule/check.h"
+#include "engine/prove/kernel_proofs.h"
 #include "long_ranges.h"
 #include "oracle/built_network.h"
 #include "oracle/random_layout.h"
@@ -95,6 +96,9 @@ const std::vector<std::vector<std::string>> block_starts = {
 
 const std::vector<std::vector<std::string>> plain_formats = {
     {}, {"d", "s", "b", "h"}, {"dd", "ds", "ss", "ds:1,0", "uq", "sd", "dh", "db"}, {"ddd", "sss", "uqq", "dss:2,0,1", "suq", "ssd"}};
+
+const std::vector<std::vector<std::string>> sparse_formats = {
+    {}, {"d", "s", "s"}, {"ds", "ss", "ds:1,0", "sd", "ss:1,0"}, {"dss", "sss", "dss:2,0,1", "ssd", "sds"}};
 
 /// With the layouts of some operands, whose entries have places there.
 RandomNetwork drawn(Dice& dice, std::uint64_t seed, std::map<std::string, std::string>& layouts) {
@@ -309,6 +313,114 @@ TEST_CASE("operands located through their layouts change no result") {
   if (all.count >= 60) CHECK(falling > all.count / 60);
   if (all.count >= 60) CHECK(structures > all.count / 10);
   if (all.count >= 60) CHECK(chosen > all.count / 20);
+}
+
+namespace {
+
+/// Entries of a tensor by the digits that the planned network has of its modes.
+CoordinateMap in_digits(const CoordinateMap& entries, const ExposedTensor& exposed) {
+  if (exposed.parts.empty()) return entries;
+  CoordinateMap found;
+  for (const auto& [coordinates, value] : entries) {
+    std::vector<std::uint64_t> digits;
+    for (const ModePart& part : exposed.parts) digits.push_back(part.of_mode().coordinate(coordinates[part.mode]));
+    found[digits] = value;
+  }
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("plain operands looked up at sums of digits change no result") {
+  const Runs all = runs(is_sanitized() ? 60 : 400);
+  const Pipeline usual = pipeline_with(false, false), checked = pipeline_with(true, false), strict = pipeline_with(false, true);
+  EngineOptions engine_options;
+  engine_options.resources.memory = Memory(memory_over_long_extents);
+  const auto engine = Engine::create(engine_options);
+  REQUIRE(engine);
+  const Resources& resources = engine_options.resources;
+  std::size_t forced = 0;
+  std::size_t kept = 0;
+  std::size_t chosen = 0;
+  ProofBook book(nullptr);
+  for (std::uint64_t seed = all.first; seed < all.first + all.count; ++seed) {
+    Dice dice(seed + 1'000'000);
+    std::map<std::string, std::string> layouts;
+    const RandomNetwork random = drawn(dice, seed, layouts);
+    if (random.result.empty() && dice.percent(50)) continue;
+    const auto made = built(random, resources);
+    REQUIRE_MESSAGE(made, (made ? "" : made.error().message));
+    std::string said = fmt::format("seed {}: {}", seed, random.expression);
+    std::map<std::string, Tensor> tensors = made->tensors;
+    for (auto& [name, tensor] : tensors) {
+      const bool cuts = name == "B" || dice.percent(20);
+      const auto format = parse_format(cuts ? dice.pick(block_layouts[tensor.order()]) : dice.pick(sparse_formats[tensor.order()]));
+      REQUIRE(format);
+      if (auto stored = convert(tensor, *format, resources, name)) tensor = std::move(*stored);
+      said += fmt::format("; {} {}", name, tensor.format().text());
+    }
+    CAPTURE(said);
+    const Watchdog watchdog(said, seconds_per_network);
+    const CoordinateMap expected = expected_result(random);
+    std::map<std::string, const Tensor*> given;
+    for (const auto& [name, tensor] : tensors) given[name] = &tensor;
+    const std::vector<StoredAs> stored = stored_as(made->network, given, {});
+    std::set<TensorId> looked_up = may_be_at_digits(made->network, stored);
+    if (looked_up.size() > 1 && dice.percent(30)) looked_up.erase(looked_up.begin());
+    const auto exposure = exposed(made->network, stored, Exposing::all, looked_up);
+    const TensorId result = made->network.assignments.front().result.tensor;
+    // The interpreter goes over all of a long range.
+    const bool any = exposure && !has_long_extents(made->network) && std::ranges::any_of(exposure->tensors, &ExposedTensor::at_digits);
+    const std::optional<BuiltNetwork> over = any ? located(*exposure, tensors, resources) : std::nullopt;
+    if (over) {
+      ++forced;
+      const CoordinateMap digits = in_digits(expected, exposure->tensors[result]);
+      REQUIRE(check(exposure->network));
+      PlanOptions options = within_memory(over->network);
+      options.machine = random_machine(seed);
+      const Problem problem{over->network, over->facts, options};
+      const auto plan = usual.plan(over->network, over->facts, options);
+      const bool is_refused = is_left_out(plan, *over);
+      std::vector<Schedule> schedules;
+      if (!is_refused) schedules = sample_schedules(problem, 4, seed);
+      if (!is_refused) schedules.push_back(plan->schedule);
+      for (const Schedule& schedule : schedules) {
+        if (is_left_out(schedule, *over)) continue;
+        const auto meaning = interpreted(schedule, *over);
+        REQUIRE_MESSAGE(meaning, (meaning ? "" : meaning.error().message + "\nin\n" + print(schedule, over->network)));
+        CHECK(differences(*meaning, digits) == "");
+        Plan sampled = *plan;
+        sampled.schedule = schedule;
+        const Pipeline& pipeline = seed % 4 == 1 ? checked : seed % 4 == 2 ? strict : usual;
+        options.strict_fp = &pipeline == &strict;
+        if (options.strict_fp && !check(schedule, Problem{over->network, over->facts, options})) continue;
+        CHECK(defect_of_runs(pipeline, cut_for_threads(sampled, *over, options), {{1, false}, {3, false}}, *over, equals(digits)) == "");
+        const auto lowered = lower(schedule, over->network, {});
+        for (std::size_t nest = 0; lowered && nest < lowered->size(); ++nest) {
+          const loop::Program& program = (*lowered)[nest].program;
+          if (print(program).find("(gallop ") == std::string::npos) continue;
+          ++kept;
+          const auto proven = check_proofs(program, book);
+          CHECK_MESSAGE(proven, (proven ? "" : proven.error().message + "\nin\n" + print(program)));
+        }
+      }
+    }
+    const auto kernel = engine->compile(random.expression, tensors, {});
+    const bool is_long = has_long_extents(made->network);
+    if (is_long && !kernel && kernel.error().kind == ErrorKind::resource) continue;
+    REQUIRE_MESSAGE(kernel, (kernel ? "" : kernel.error().message));
+    chosen += kernel->report().explanation.find("looked up at sums of digits") != std::string::npos;
+    Bindings bindings;
+    for (const auto& [name, tensor] : tensors) bindings.set(name, tensor);
+    const Patience patience;
+    const auto results = kernel->run(bindings, patience.over());
+    if (is_long && !results && (results.error().kind == ErrorKind::cancelled || results.error().kind == ErrorKind::resource)) continue;
+    REQUIRE_MESSAGE(results, (results ? "" : results.error().message));
+    CHECK(wrong_result(results->at("R"), expected) == "");
+  }
+  MESSAGE(forced << " networks with operands at digits, " << chosen << " chosen, " << kept << " programs with kept fingers");
+  if (all.count >= 60) CHECK(forced > all.count / 6);
+  if (all.count >= 60) CHECK(kept > all.count / 20);
 }
 
 }  // namespace located_test

@@ -251,4 +251,32 @@ TEST_CASE("parts of indices are of operands, and have the extents that they say"
   CHECK(check(network).error().message == "network: mode 0 of y is no part of an index");
 }
 
+TEST_CASE("a plain operand below digits that others cut may be looked up at their sum") {
+  const Network network = network_of({{{"y", "i"}, {"A", "ij"}, {"x", "j"}}});
+  const std::vector<StoredAs> sparse{{}, blocks, stored("s")};
+  CHECK(may_be_at_digits(network, sparse) == std::set<TensorId>{2});
+  const auto exposure = exposed(network, sparse, Exposing::all, {2});
+  REQUIRE(exposure);
+  REQUIRE(check(exposure->network));
+  CHECK(exposure->definitions == std::vector<std::string>{"i = 4*i_0 + i_1", "j = 4*j_0 + j_1", "x located at (j_1+4*j_0)"});
+  const TensorDeclaration& x = exposure->network.tensors[2];
+  CHECK(x.extents == std::vector<std::uint64_t>{1, 9});
+  CHECK(x.parts == std::vector<IndexPart>{{3}, {}});  // j_0 below 3
+  CHECK(x.sums[1].others == std::vector<ModeSum::Other>{{0, 4}});
+  CHECK(exposure->tensors[2].at_digits);
+  CHECK(exposure->tensors[2].read_in->text() == "s:0");
+  CHECK(exposure->by_choice);
+
+  const auto none = [&](const StoredAs& matrix, const StoredAs& vector) { return may_be_at_digits(network, {{}, matrix, vector}).empty(); };
+  CHECK(none(blocks, stored("d")));
+  CHECK(none(blocks, stored("b")));
+  CHECK(none(stored("ds"), stored("s")));
+  CHECK(none(stored("dia", {15, 7}), stored("s")));
+  CHECK(none(stored("bcsr(4,1)", {2, 9, 4}), stored("s")));
+  // Below a whole index nothing is cut.
+  const auto whole = exposed(network, sparse, Exposing::all, {1, 2});
+  REQUIRE(whole);
+  CHECK(!whole->tensors[2].at_digits);
+}
+
 }  // namespace exposure_test
