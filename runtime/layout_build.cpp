@@ -375,6 +375,11 @@ class LayoutBuild {
       for (std::size_t c = 0; c < above.crd.size(); ++c) above_columns_.push_back(read(above, c));
       for (std::size_t l = levels.slot + 1; l < levels.first_singleton; ++l)
         has_bounds_ = has_bounds_ || build.placement_.levels()[l].varies();
+      bool bounded = false;
+      for (std::size_t l = levels.behind; l < build.order(); ++l) {
+        bounded = bounded || build.placement_.levels()[l].varies();
+        needs_room_ = needs_room_ || (bounded && has_coordinates(build.layout_.levels[l].kind));
+      }
     }
 
     Expected<void> run() {
@@ -483,8 +488,13 @@ class LayoutBuild {
           if (has_bounds_ && !has_room(parent, number)) continue;
           const std::uint64_t first = entry;
           while (entry < sorted_.count && is_below(entry, parent) && group(entry) == number) ++entry;
-          if (first == entry && next > first_of_parent && !exists(parent, number)) next = repeat_group(parent, number, length, next);
-          else next = fill_group(parent, number, first, entry, length, next);
+          if (!needs_room_ && first == entry && next > first_of_parent && !exists(parent, number)) {
+            next = repeat_group(parent, number, length, next);
+            continue;
+          }
+          const auto filled = fill_group(parent, number, first, entry, length, next);
+          if (!filled) return std::unexpected(filled.error());
+          next = *filled;
         }
       }
       build_.added_ = build_.added_ || pads > 0;
@@ -519,6 +529,27 @@ class LayoutBuild {
         if (l > levels_.slot && values[l] > here.most) return false;
       }
       return true;
+    }
+    /// Whether the levels below leave room for an unused slot with these singletons, at their first coordinates: of (*:d, i/2:q, j:d(i..3),
+    /// k:s) none has the i/2 of rows from 3 on. Without a level that stores coordinates nothing asks: fibers are empty then.
+    bool has_room_below(std::uint64_t parent, std::uint64_t number, std::uint64_t singletons) const {
+      std::vector<std::uint64_t> levels = levels_of(parent, number);
+      for (std::size_t l = levels_.behind; l-- > levels_.first_singleton; singletons /= build_.levels_.extents[l])
+        levels[l] = singletons % build_.levels_.extents[l];
+      std::vector<std::int64_t> values(build_.order());
+      for (std::size_t l = 0; l < build_.order(); ++l) {
+        const ValueRange here = build_.placement_.levels()[l].at(values);
+        if (here.most < here.least && !build_.placement_.is_slot(l)) return false;
+        values[l] = here.least + static_cast<std::int64_t>(levels[l]);
+      }
+      return true;
+    }
+    std::unexpected<Error> no_room(std::uint64_t parent, std::uint64_t number) const {
+      std::vector<std::uint64_t> coordinates(build_.extents_.size());
+      build_.placement_.coordinates(levels_of(parent, number), coordinates);
+      return build_.wrong(fmt::format("layout {} of {}: bounds leave no room for what level {} has in an unused slot at {}",
+                                      build_.layout_.text(), build_.name_, build_.layout_.level_text(levels_.slot),
+                                      coordinates_text(coordinates)));
     }
     std::uint64_t groups_below(std::uint64_t parent) const {
       if (!has_bounds_) return levels_.between;
@@ -557,14 +588,16 @@ class LayoutBuild {
 
     /// The entries, and zeros at the least coordinates that these leave, in the order of the singletons; those at the first coordinates of
     /// the levels below. Returns the place behind them.
-    std::uint64_t fill_group(std::uint64_t parent, std::uint64_t number, std::uint64_t entry, std::uint64_t end, std::uint64_t length,
-                    std::uint64_t next) {
+    Expected<std::uint64_t> fill_group(std::uint64_t parent, std::uint64_t number, std::uint64_t entry, std::uint64_t end,
+                                       std::uint64_t length, std::uint64_t next) {
       std::uint64_t pads = length;
       for (std::uint64_t each = entry; each < end; ++each) pads -= begins_slot(each);
       std::uint64_t unused = 0;
       group_begin_ = next;
       for (std::uint64_t slot = 0; slot < length; ++slot) {
         const std::uint64_t here = entry < end ? singletons(entry) : saturated;
+        while (needs_room_ && pads > 0 && unused < std::min(here, levels_.coordinates) && !has_room_below(parent, number, unused)) ++unused;
+        if (pads > 0 && here == saturated && unused >= levels_.coordinates) return no_room(parent, number);
         const bool is_pad = pads > 0 && here != unused;
         pads -= is_pad;
         if (is_pad) {
@@ -601,6 +634,7 @@ class LayoutBuild {
     Buffer lengths_;
     std::uint64_t widest_ = 0;
     bool has_bounds_ = false;        ///< of the levels between slots and singletons
+    bool needs_room_ = false;        ///< a level below bounds that stand below the slots stores coordinates
     std::uint64_t taken_ = 0;        ///< slots with entries
     std::uint64_t group_begin_ = 0;  ///< the place of the first entry of the last group that was filled
     Coordinates made_;

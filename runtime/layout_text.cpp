@@ -396,19 +396,6 @@ class LayoutParser {
     for (std::size_t singleton = first + 1; singleton < behind; ++singleton)
       if (layout_.levels[singleton].order != layout_.levels[first].order)
         return wrong(places_[singleton].kind, "the singletons of a slot stand in one order: all are unordered, or none");
-    return check_below_slot(behind);
-  }
-
-  /// An unused slot holds a zero at the first coordinates below; there are none where bounds leave no room, and then no fibers either.
-  Expected<void> check_below_slot(std::size_t begin) const {
-    std::size_t bounded = begin;
-    const auto has_bounds = [&](std::size_t l) { return stored_kind(layout_.levels[l]) != kind(l); };
-    while (bounded < layout_.levels.size() && !has_bounds(bounded)) ++bounded;
-    for (std::size_t l = bounded; l < layout_.levels.size(); ++l)
-      if (!is_dense(kind(l)) && !has_lengths(kind(l)))
-        return not_supported(places_[bounded].range,
-                             fmt::format("bounds below a slot (*) and above a level that stores coordinates ({}) are not supported",
-                                         layout_.level_text(l)));
     return {};
   }
 
@@ -452,8 +439,6 @@ class LayoutParser {
                                                   layout_.free[n], fmt::join(layout_.modes, ",")));
       if (kind(levels.front()) != LevelKind::compressed && !is_per_parent(kind(levels.front())))
         return wrong(places_[levels.front()].kind, "a start is compressed (s) or a singleton (q)");
-      if (layout_.levels[levels.front()].order != LevelOrder::ascending)
-        return not_supported(places_[levels.front()].kind, "starts in another order than the ascending one are not supported");
     }
     return {};
   }

@@ -123,8 +123,9 @@ std::string random_layout(std::mt19937& random, std::size_t order) {
     for (std::size_t at = 0; at <= levels.size(); ++at)
       if (!is_below_slot(levels, at) && !(at < levels.size() && is_singleton(levels[at]))) places.push_back(at);
     const std::size_t place = places[below(static_cast<unsigned>(places.size()))];
+    const std::vector<std::string> orders = {":s", ":s", ":s", ":s", ":s desc", ":s unordered"};
     const bool one = place > 0 && below(4) == 0 && (levels[place - 1].ends_with(":d") || is_of_slots(levels, place - 1));
-    levels.insert(levels.begin() + static_cast<std::ptrdiff_t>(place), name + (one ? ":q" : ":s"));
+    levels.insert(levels.begin() + static_cast<std::ptrdiff_t>(place), name + (one ? ":q" : orders[below(6)]));
     const std::string counted = one || below(2) ? fmt::format("{}-{}:v", starts[n], name)
                                                 : fmt::format("{}-{}:d({})", starts[n], name, 1 + below(4));
     places.clear();

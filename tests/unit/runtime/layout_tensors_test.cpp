@@ -259,6 +259,16 @@ TEST_CASE("levels below the singletons of slots: an unused slot holds a zero at 
   CHECK(crd(bounded, 2) == Numbers{1, 2, 0, 2});
   CHECK(pos(bounded, 3) == Numbers{0, 1, 3, 3, 5});
   CHECK(values(bounded) == Values{1, 0, 2, 3, 0});
+  // Where coordinates are stored below these, it stands where they leave room.
+  const Tensor stored_below = built(below, "(i,j,k) -> (i:d, *:d, j:q, k/2:d(..j), k%2:s)");
+  CHECK(crd(stored_below, 2) == Numbers{1, 2, 1, 2});
+  CHECK(pos(stored_below, 3) == Numbers{0, 1, 3, 4, 6});
+  CHECK(pos(stored_below, 4) == Numbers{0, 1, 2, 2, 3, 4, 4});
+  CHECK(values(stored_below) == Values{1, 2, 0, 3});
+  CHECK(verify(stored_below, resources(), "T"));
+  CHECK(stored(*convert(stored_below, format("sss"), resources(), "T")) == stored(built(below, "sss")));
+  CHECK(contains(refusal(below, "(i,j,k) -> (i:d, *:d(3), j:q, k/2:d(..j), k%2:s)"),
+                 "bounds leave no room for what level *:d(3) has in an unused slot at (0,0,0)"));
   CHECK(contains(refusal(cube, "(i,j,k) -> (i:d, *:d(1), j:q, k:s)"),
                  "(0,2,0) of T has no place in the layout (i,j,k) -> (i:d, *:d(1), j:q, k:s): level *:d(1) has 1 slot, and one is stored "
                  "before it"));
@@ -329,6 +339,33 @@ TEST_CASE("coordinates of slots whose product is beyond 64 bits") {
   CHECK(crd(built(list, "(i,j,k) -> (i:d, *:d, j:q, k:q)"), 3) == Numbers{extent - 1, 3, 0, 7});
   const List groups{.extents = {extent, extent, 5}, .tuples = {{7, extent - 1, 3}, {9, 0, 4}}, .values = {1, 2}};
   CHECK(contains(refusal(groups, "(i,j,k) -> (*:v, i:d, j:d, k:q)", ErrorKind::resource), "T needs 18446744073709551615 bytes"));
+}
+
+TEST_CASE("starts that fall, and in the order of the input") {
+  const List list{.extents = {2, 9}, .tuples = {{0, 5}, {0, 0}, {1, 8}, {0, 6}}, .values = {1, 2, 3, 4}};
+  const Tensor down = built(list, "(i,j) -> (i:d, b:s desc, j-b:d(2))");
+  CHECK(crd(down, 1) == Numbers{5, 0, 7});
+  CHECK(values(down) == Values{1, 4, 2, 0, 0, 3});
+  const Tensor runs = built(list, "(i,j) -> (i:d, b:s desc, j-b:v)");
+  CHECK(crd(runs, 1) == Numbers{5, 0, 8});
+  CHECK(pos(runs, 2) == Numbers{0, 2, 3, 4});
+  CHECK(values(runs) == Values{1, 4, 2, 3});
+  CHECK(at(runs, {0, 6}) == Element{4, true});
+  const std::vector<std::uint32_t> ends{0, 2, 3};
+  const std::vector<double> lent{1, 4, 2, 0, 0, 3};
+  const auto borrowed_in = [&](const char* order, const std::vector<std::uint32_t>& starts) {
+    return borrow(format(std::string("(i,j) -> (i:d, b:s") + order + ", j-b:d(2))"), list.extents, {{}, {ends, starts}, {}}, lent);
+  };
+  const auto said = [&](const char* order, const std::vector<std::uint32_t>& starts) {
+    const auto tensor = borrowed_in(order, starts);
+    const auto valid = tensor ? verify(*tensor, resources(), "T") : Expected<void>(std::unexpected(tensor.error()));
+    return valid ? std::string() : valid.error().message;
+  };
+  CHECK(said(" desc", {5, 0, 7}) == "");
+  CHECK(said(" unordered", {0, 5, 7}) == "");
+  CHECK(said(" unordered", {5, 0, 7}) == "");
+  CHECK(said(" desc", {0, 5, 7}) != "");
+  CHECK(contains(said(" unordered", {5, 4, 7}), "(0,5) stand at positions"));
 }
 
 TEST_CASE("narrow, descending and unordered coordinates") {
@@ -491,6 +528,10 @@ TEST_CASE("layouts of all kinds keep pattern and values, whatever the extents") 
                                      "(i,j) -> (i:s, *:v, j:q)",
                                      "(i,j) -> (j/4:s, b:s, j%4:d, i-b:v)",
                                      "(i,j) -> (b:s, i-b:d(2), j:s)",
+                                     "(i,j) -> (i/4:d, b:s desc, i%4:d, j-b:d(4))",
+                                     "(i,j) -> (i/4:s, b:s unordered, i%4:d, j-b:d(4))",
+                                     "(i,j) -> (i:s desc, b:s desc, j-b:v)",
+                                     "(i,j) -> (i:d, b:s<64> unordered, j-b:v)",
                                      "(i,j) -> (2*i+1:s, j-i/2:s)",
                                      "(i,j) -> (i:d, j/2:d(0..100), j%2:d)",
                                      "(i,j) -> (i:s, j:d(i-100..i+100))",
@@ -524,6 +565,8 @@ TEST_CASE("layouts of all kinds keep pattern and values, whatever the extents") 
           "(i,j,k) -> (i/2:d, *:d, i%2:d, j/2:q, *:d, j%2:d, k:q)",
           "(i,j,k) -> (i:d, *:v, j:q, k:v)", "(i,j,k) -> (i:d, *:v, j:q, b:s, k-b:v)", "(i,j,k) -> (i:d, b:s, *:v, k-b:d(3), j:q)",
           "(i,j,k) -> (i:d, *:v, j:d(i-100..i+100), k:q)", "(i,j,k) -> (i:d, *:d, j:q, k:d(j-100..j+100))",
+          "(i,j,k) -> (i:d, *:d, j:q, k/2:d(j-100..j+100), k%2:s)", "(i,j,k) -> (i/2:d, *:v, j:q, i%2:d, k/3:d(j-100..), k%3:u)",
+          "(i,j,k) -> (*:d, i:q, j/2:d(i-9..i+9), j%2:s, *:d, k:q)",
           "(i,j,k) -> (a:s, b:s, k:s, i-a:d(2), j-b:d(3))", "(i,j,k) -> (a:s, j:d, i-a:v, b:q, k-b:v)"})
       check_round_trip(drawn(random, {6, 5, 7}, 60), text);
   }

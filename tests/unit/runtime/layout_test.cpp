@@ -147,8 +147,6 @@ TEST_CASE("wrong layouts show where they are wrong") {
   CHECK(refusal("(i,j,k) -> (*:d, i:d, *:d, j:q, k:d)") ==
         Refusal{"layout: a slot (*) needs a singleton (q) below, which says what stands in it", 13});
   CHECK(refusal("(i,j,k,l) -> (i:d, *:d, j:q, k:u, l:q unordered)").second == 39);
-  CHECK(refusal("(i,j,k) -> (i:d, *:d, j:q, k/2:d(..j), k%2:s)", ErrorKind::unsupported) ==
-        Refusal{"layout: bounds below a slot (*) and above a level that stores coordinates (k%2:s) are not supported", 33});
   CHECK(refusal("(i,j) -> (a:s, b:s, i-a-b:d(4), j-b:d(4))").second == 16);
   CHECK(refusal("(i,j) -> (" + std::string(100, '(') + "i:d, j:d)").first.find("nested too deeply") != std::string::npos);
   std::string long_sum = "i";
