@@ -175,7 +175,8 @@ std::optional<loop::StorageId> walked_storage(const LoweredNest& nest, const std
     if (nest.program.storages[storage].role != loop::Role::input) continue;
     const Tensor& tensor = tensors[nest.tensors[storage]];
     if (tensor.order() == 0 || tensor.format().all_dense()) continue;
-    if (nest.program.storages[storage].falls(0)) continue;  // chunks are cut where coordinates rise
+    // Chunks are cut where coordinates rise.
+    if (nest.program.storages[storage].falls(0) || nest.program.storages[storage].is_unordered(0)) continue;
     if (largest != nullptr && tensor.nnz() <= largest->nnz()) continue;
     largest = &tensor;
     walked = storage;

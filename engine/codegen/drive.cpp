@@ -21,7 +21,7 @@ Generator::Driver Generator::open_driver(const loop::Step& step, bool alone, con
   const LevelKind kind = storage.level(cursor.bound).kind;
   if (cursor.bound == 0 && key_levels(*storage.storage) > 0)
     list_entries(storage.id, step.algorithm == loop::Algorithm::sort);
-  Driver driver{step.access, positions_below(*emit_, storage, cursor), {}};
+  Driver driver{.access = step.access, .range = positions_below(*emit_, storage, cursor), .position = {}};
   Range& range = driver.range;
   llvm::IRBuilder<>& ir = emit_->ir();
   if (const auto list = lists_.find({step.access, cursor.bound}); list != lists_.end()) {
@@ -53,16 +53,21 @@ Generator::Driver Generator::open_driver(const loop::Step& step, bool alone, con
   return driver;
 }
 
+llvm::Value* Generator::entry_place(const Driver& driver, llvm::Value* position) {
+  return driver.mirror ? emit_->sub(driver.mirror, position) : position;
+}
+
 /// The coordinate at a place of the driver's range, in the width it is stored in.
 llvm::Value* Generator::coordinate_of(const Driver& driver, llvm::Value* position, const Scope& scope) {
-  if (!driver.list) return coordinate_at(*emit_, storage_of(driver.access), scope.cursors[driver.access].bound, position);
+  if (!driver.list)
+    return coordinate_at(*emit_, storage_of(driver.access), scope.cursors[driver.access].bound, entry_place(driver, position));
   llvm::Value* place = emit_->mul(position, emit_->constant(pair_words));
   return emit_->load(emit_->word(), emit_->address(emit_->word(), driver.list, place), 8);
 }
 
 Cursor Generator::entry_of(const Driver& driver, llvm::Value* position, const Scope& scope) {
   const Cursor& parent = scope.cursors[driver.access];
-  if (!driver.list) return entry_at(*emit_, storage_of(driver.access), parent, position, driver.range.end);
+  if (!driver.list) return entry_at(*emit_, storage_of(driver.access), parent, entry_place(driver, position), driver.range.end);
   llvm::Value* place = emit_->add(emit_->mul(position, emit_->constant(pair_words)), emit_->constant(1));
   return {parent.bound + 1, emit_->load(emit_->word(), emit_->address(emit_->word(), driver.list, place), 8), nullptr};
 }

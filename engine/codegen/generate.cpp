@@ -279,7 +279,8 @@ void Generator::bind_start(const loop::IndexDefinition& start, std::span<const l
                  follows ? finger->end : nullptr, go_on);
   };
   // Below 0 there is no start.
-  if (start.offset < 0) emit_->if_then(emit_->ir().CreateICmpSGE(wanted, emit_->constant(0)), search);
+  const bool may_be_below = start.offset < 0 || std::ranges::any_of(start.of, [](const loop::Summand& each) { return each.factor < 0; });
+  if (may_be_below) emit_->if_then(emit_->ir().CreateICmpSGE(wanted, emit_->constant(0)), search);
   else search();
 }
 

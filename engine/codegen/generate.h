@@ -211,6 +211,9 @@ class Generator {
     loop::AccessId access;
     Range range;
     Slot position;
+    /// Where coordinates fall, and an order is asked for, the entries are gone over from the last one on: place p stands for entry
+    /// mirror - p.
+    llvm::Value* mirror = nullptr;
     llvm::Value* list = nullptr;  ///< pairs of coordinate and slot, of a hashed level of an input driven in order
     Slot block{};                 ///< of a level with gaps that drives alone: where the places begin that are looked at together
     Slot taken{};                 ///< bits of those that have an entry and are not yet passed
@@ -266,6 +269,7 @@ class Generator {
 
   // drive.cpp
   Driver open_driver(const loop::Step& step, bool alone, const Scope& scope, bool cut);
+  llvm::Value* entry_place(const Driver& driver, llvm::Value* position);
   llvm::Value* coordinate_of(const Driver& driver, llvm::Value* position, const Scope& scope);
   Cursor entry_of(const Driver& driver, llvm::Value* position, const Scope& scope);
   bool skips_gaps(const Driver& driver, const Scope& scope) const;

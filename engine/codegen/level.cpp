@@ -112,6 +112,7 @@ llvm::Value* LevelKindCode::coordinate(Emitter& emit, const StorageCode& storage
 
 Range LevelKindCode::chunk(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range, llvm::Value* begin,
                            llvm::Value* end) const {
+  if (storage.storage->falls(level)) std::swap(begin, end);
   llvm::Value* first = lower_bound_called(emit, storage, level, range, begin);
   return {first, lower_bound_called(emit, storage, level, {first, range.end}, end)};
 }

@@ -19,6 +19,20 @@ constexpr std::uint64_t short_loop = 256;
 constexpr std::uint64_t line_bytes = 64;
 constexpr std::uint64_t prefetched_lines = 16;
 
+/// Whether a finger, or something that is appended to, needs coordinates that rise in the loop. From the first entry on the others
+/// are as quick as where coordinates rise: SpMV of nsjac 0.15 ms, 0.26 from the last entry on.
+bool asks_for_order(std::span<const loop::Step> steps, const loop::Block& body) {
+  const auto asks = [](const loop::Step& step) { return step.use == loop::Use::append || step.algorithm == loop::Algorithm::gallop; };
+  return std::ranges::any_of(steps, asks) || std::ranges::any_of(body, [](const loop::Statement& statement) {
+           const std::span<const loop::Step> inner = loop::steps_of(statement);
+           return std::visit(loop::Overloaded{[&](const loop::For& each) { return asks_for_order(inner, each.body); },
+                                              [&](const loop::Bind& late) { return asks_for_order(inner, late.body); },
+                                              [&](const loop::With& live) { return asks_for_order(inner, live.body); },
+                                              [](const loop::Accumulate&) { return false; }},
+                             statement.node);
+         });
+}
+
 }  // namespace
 
 // "for i: drive T, locate x", as the loop program has it.
@@ -144,7 +158,10 @@ void Generator::filtered_loop(const loop::For& each, std::span<const loop::Step>
                                !driving_storage.table && !contains_loop(each.body);
       loop::Step opened = step;
       if (only_counts) opened.algorithm = loop::Algorithm::standard;
-      const Driver driver = open_driver(opened, driving.size() == 1, scope, cut);
+      Driver driver = open_driver(opened, driving.size() == 1, scope, cut);
+      const bool falls = driving_storage.storage->falls(depths[step.access]);
+      if (falls && (cut || driving.size() > 1 || options_.strict_fp || asks_for_order(each.steps, each.body)))
+        driver.mirror = emit_->sub(emit_->add(driver.range.begin, driver.range.end), emit_->constant(1));
       if (driving.size() == 1 && is_baked(storage_of(step.access), driver.range)) {
         unroll(each, driver, rest, fingers, scope, cut);
         release_all();
@@ -485,11 +502,11 @@ void Generator::prefetch_level(const loop::For& each, const Driver& driver, llvm
   // Past the end of the fiber: the next fibers' entries follow in memory, and short fibers would gain nothing else. Of a
   // workspace nothing follows: behind the touched coordinates stands what was there before.
   const bool is_stored = storage.storage->role == loop::Role::input;
-  llvm::Value* all = is_stored ? storage.levels[driven].positions : nullptr;
+  llvm::Value* all = is_stored && !driver.mirror ? storage.levels[driven].positions : nullptr;
   llvm::Value* last = emit_->one_less(all ? all : driver.range.end);
   const auto coordinate_ahead = [&](std::uint64_t distance) {
     llvm::Value* ahead = emit_->minimum(emit_->add(position, emit_->constant(distance)), last);
-    return emit_->widen(coordinate_at(*emit_, storage, driven, ahead));
+    return emit_->widen(coordinate_at(*emit_, storage, driven, entry_place(driver, ahead)));
   };
   // Lines behind `end`, where a row may be shorter, are the last one again.
   const auto touch = [&](llvm::Value* first, std::uint64_t bytes, bool written = false, llvm::Value* end = nullptr) {

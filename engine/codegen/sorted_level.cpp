@@ -29,8 +29,9 @@ llvm::Value* lower_bound(Emitter& emit, const StorageCode& storage, std::uint32_
                   [&] {
                     llvm::Value* half = ir.CreateLShr(emit.get(count), 1);
                     llvm::Value* middle = emit.add(emit.get(low), half);
+                    llvm::Value* stored = emit.widen(coordinate_at(emit, storage, level, middle));
                     llvm::Value* smaller =
-                        below(emit, emit.widen(coordinate_at(emit, storage, level, middle)), coordinate);
+                        storage.storage->falls(level) ? ir.CreateICmpUGE(stored, coordinate) : below(emit, stored, coordinate);
                     llvm::Value* behind = emit.add(middle, emit.constant(1));
                     llvm::Value* rest = emit.sub(emit.sub(emit.get(count), half), emit.constant(1));
                     emit.set(low, chosen(emit, smaller, behind, emit.get(low)));
@@ -41,7 +42,8 @@ llvm::Value* lower_bound(Emitter& emit, const StorageCode& storage, std::uint32_
 
 llvm::Value* lower_bound_called(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
                                 llvm::Value* coordinate) {
-  if (emit.checked()) return lower_bound(emit, storage, level, range, coordinate);  // its checks return the status
+  // Checks return the status, and what is called searches where coordinates rise.
+  if (emit.checked() || storage.storage->falls(level)) return lower_bound(emit, storage, level, range, coordinate);
   return emit.call(storage.level(level).crd_bits == 32 ? "weft_lower_bound_32" : "weft_lower_bound_64", emit.word(),
                    {storage.levels[level].crd, range.begin, range.end, coordinate});
 }
@@ -329,6 +331,69 @@ void gallop_downwards(Emitter& emit, const StorageCode& storage, const Cursor& c
   });
 }
 
+/// In a fiber whose coordinates come in no order: one after the other is looked at, or a vector of them, until one is equal. Short fibers
+/// without a loop, and so without a branch that is not foreseen.
+void locate_by_scan(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate, LevelKindCode::Found then) {
+  const std::uint32_t level = cursor.bound;
+  llvm::IRBuilder<>& ir = emit.ir();
+  const Range range = positions_below(emit, storage, cursor);
+  const LevelCode& code = storage.levels[level];
+  if (code.longest > 0) {
+    llvm::Value* position = range.end;  // none
+    const auto look = [&] {
+      llvm::Value* last = code.constant ? nullptr : emit.sub(range.end, emit.constant(1));
+      for (std::uint64_t n = 0; n < code.longest; ++n) {
+        llvm::Value* next = emit.add(range.begin, emit.constant(n));
+        if (last) next = emit.minimum(next, last);
+        llvm::Value* equal = ir.CreateICmpEQ(emit.widen(coordinate_at(emit, storage, level, next)), coordinate);
+        position = chosen(emit, equal, next, position);
+      }
+      emit.if_then(below(emit, position, range.end), [&] { then({level + 1, position, nullptr}); });
+    };
+    if (code.constant)
+      look();
+    else
+      emit.if_then(below(emit, range.begin, range.end), look);
+    return;
+  }
+  const Slot place = emit.slot(range.begin);
+  if (!ComparedCoordinates::serves(emit, storage)) {
+    emit.while_loop(
+        [&] {
+          const Slot differs = emit.slot(ir.getFalse());
+          emit.if_then(below(emit, emit.get(place), range.end), [&] {
+            emit.set(differs, ir.CreateICmpNE(emit.widen(coordinate_at(emit, storage, level, emit.get(place))), coordinate));
+          });
+          return emit.get(differs);
+        },
+        [&] { emit.set(place, emit.add(emit.get(place), emit.constant(1))); });
+    emit.if_then(below(emit, emit.get(place), range.end), [&] { then({level + 1, emit.get(place), nullptr}); });
+    return;
+  }
+  const unsigned bits = storage.level(level).crd_bits;
+  const unsigned lanes = ComparedCoordinates::lanes_of(emit, storage, level);
+  const ComparedCoordinates compared(emit, storage, level, range.end, ir.CreateZExtOrTrunc(coordinate, ir.getIntNTy(bits)));
+  const Slot found = emit.slot(emit.constant(0));
+  // A sum of indices may be out of range, and equal to a coordinate in the bits that are stored.
+  llvm::Value* end = range.end;
+  if (bits < 64)
+    end = ir.CreateSelect(ir.CreateICmpULE(coordinate, emit.constant((std::uint64_t{1} << bits) - 1)), range.end, range.begin);
+  emit.while_loop(
+      [&] {
+        const Slot further = emit.slot(ir.getFalse());
+        emit.if_then(below(emit, emit.get(place), end), [&] {
+          emit.set(found, emit.widen(compared.equal(emit.get(place))));
+          emit.set(further, ir.CreateICmpEQ(emit.get(found), emit.constant(0)));
+        });
+        return emit.get(further);
+      },
+      [&] { emit.set(place, emit.add(emit.get(place), emit.constant(lanes))); });
+  emit.if_then(ir.CreateICmpNE(emit.get(found), emit.constant(0)), [&] {
+    llvm::Value* lane = ir.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, emit.get(found), ir.getTrue());
+    then({level + 1, emit.add(emit.get(place), lane), nullptr});
+  });
+}
+
 /// In a fiber whose coordinates follow each other: at its distance from the first one, if that is within.
 void locate_adjacent(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate,
                      LevelKindCode::Found then) {
@@ -351,6 +416,10 @@ void locate_adjacent(Emitter& emit, const StorageCode& storage, const Cursor& cu
 void locate_sorted(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate, const Slot* finger,
                    llvm::Value* finger_end, LevelKindCode::Found then) {
   const std::uint32_t level = cursor.bound;
+  if (storage.storage->is_unordered(level)) {
+    locate_by_scan(emit, storage, cursor, coordinate, then);
+    return;
+  }
   if (finger && storage.storage->falls(level)) {
     gallop_downwards(emit, storage, cursor, finger_end, coordinate, *finger, then);
     return;
@@ -426,6 +495,30 @@ void follow(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm
 
 }  // namespace
 
+namespace {
+
+/// Starts come in no order: of all that are not above the greatest.
+void take_greatest(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range, llvm::Value* wanted,
+                   llvm::function_ref<void(const Cursor&, llvm::Value*)> then) {
+  llvm::IRBuilder<>& ir = emit.ir();
+  const Slot place = emit.slot(range.begin);
+  const Slot greatest = emit.slot(range.end);
+  const Slot behind = emit.slot(emit.constant(0));  // its coordinate and 1; 0: there is none
+  emit.while_loop([&] { return below(emit, emit.get(place), range.end); },
+                  [&] {
+                    llvm::Value* stored = emit.widen(coordinate_at(emit, storage, level, emit.get(place)));
+                    llvm::Value* not_above = ir.CreateICmpULE(stored, wanted);
+                    llvm::Value* better = ir.CreateAnd(not_above, ir.CreateICmpUGE(stored, emit.get(behind)));
+                    emit.set(greatest, chosen(emit, better, emit.get(place), emit.get(greatest)));
+                    emit.set(behind, chosen(emit, better, emit.add(stored, emit.constant(1)), emit.get(behind)));
+                    emit.set(place, emit.add(emit.get(place), emit.constant(1)));
+                  });
+  emit.if_then(ir.CreateICmpNE(emit.get(behind), emit.constant(0)),
+               [&] { then({level + 1, emit.get(greatest), nullptr}, emit.sub(emit.get(behind), emit.constant(1))); });
+}
+
+}  // namespace
+
 // The place found is the last one not above: a vector of coordinates from a place on, the first of which is not above or the fiber's
 // first, has as many of them as are not above, since they rise. A finger stays where its vector begins: what is found in that is nothing
 // the next lookup waits for. SDDMM-like sums over nsjac in blocks of 4 that begin anywhere: 3.2 ms with the finger at what was found.
@@ -442,6 +535,15 @@ void locate_start(Emitter& emit, const StorageCode& storage, const Cursor& curso
     return;
   }
   const Range range = finger ? Range{emit.get(*finger), finger_end} : positions_below(emit, storage, cursor);
+  if (storage.storage->falls(level)) {
+    llvm::Value* first = lower_bound(emit, storage, level, range, emit.add(wanted, emit.constant(1)));
+    emit.if_then(below(emit, first, range.end), [&] { take(first); });
+    return;
+  }
+  if (storage.storage->is_unordered(level)) {
+    take_greatest(emit, storage, level, range, wanted, then);
+    return;
+  }
   if (!ComparedCoordinates::serves(emit, storage)) {
     emit.if_then(below(emit, range.begin, range.end), [&] {
       llvm::Value* low = range.begin;

@@ -5,7 +5,8 @@
 
 namespace weft {
 
-/// The first position at or after `range.begin` whose coordinate is not below `coordinate` (64 bits), by bisection.
+/// The first position at or after `range.begin` whose coordinate is not below `coordinate` (64 bits), or, where coordinates fall, is
+/// below it; by bisection.
 llvm::Value* lower_bound(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
                          llvm::Value* coordinate);
 

@@ -181,10 +181,11 @@ class HeadReader : protected TokenReader {
     if (accept("}")) return;
     do {
       levels(storage.levels);
-      if (!at("desc")) continue;
-      if (storage.levels.size() > 64) return error("only one of the first 64 levels falls");
+      const bool falls = at("desc");
+      if (!falls && !at("unordered")) continue;
+      if (storage.levels.size() > 64) return error("only one of the first 64 levels has another order");
       advance();
-      storage.falling |= std::uint64_t{1} << (storage.levels.size() - 1);
+      (falls ? storage.falling : storage.unordered) |= std::uint64_t{1} << (storage.levels.size() - 1);
     } while (accept(","));
     expect("}");
     if (!accept("places")) return;

@@ -118,7 +118,7 @@ class Printer {
     std::vector<std::string> levels;
     for (std::size_t n = 0; n < storage.levels.size();) {
       const std::size_t modes = key_modes(storage.levels, n);
-      levels.push_back(level(storage.levels[n], modes) + (storage.falls(n) ? " desc" : ""));
+      levels.push_back(level(storage.levels[n], modes) + (storage.falls(n) ? " desc" : storage.is_unordered(n) ? " unordered" : ""));
       n += modes;
     }
     const std::string places = storage.place_bits > 0 ? fmt::format(" places<{}>", storage.place_bits) : "";

@@ -62,11 +62,16 @@ struct Storage {
   Scalar scalar = Scalar::f64;
   std::vector<Level> levels;
   std::uint8_t place_bits = 0;  ///< width of the places of its values; 0: position p holds value p
-  /// Bit n: coordinates in a fiber of level n fall strictly, {dense, compressed<32,32> desc}; nothing but locates such a level.
+  /// Bit n: coordinates in a fiber of level n fall strictly, {dense, compressed<32,32> desc}. What such a level drives goes over its
+  /// entries from the last one on, so that its index rises.
   std::uint64_t falling = 0;
+  /// Bit n: coordinates in a fiber of level n differ and come in no order, {dense, compressed<32,32> unordered}. Nothing but locates such
+  /// a level, and looks at one entry after the other.
+  std::uint64_t unordered = 0;
   bool operator==(const Storage&) const = default;
 
   bool falls(std::size_t level) const { return level < 64 && (falling >> level & 1) != 0; }
+  bool is_unordered(std::size_t level) const { return level < 64 && (unordered >> level & 1) != 0; }
 };
 
 /// A use of a storage with its own cursor; indices in storage (level) order, an index may repeat (diagonal).

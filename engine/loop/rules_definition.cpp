@@ -58,15 +58,11 @@ Expected<void> check_definition(const Program& program, const IndexDefinition& e
   return {};
 }
 
-/// Starts of blocks are found where the indices of their sum are bound: cover(j, 4) of indices that loops have, each with the factor 1.
+/// Starts of blocks are found where the indices of their sum are bound: cover(j - i, 4) of indices that loops have.
 Expected<void> check_cover(const Program& program, const IndexDefinition& each) {
   const std::string& name = program.indices[each.index];
   if (!each.is_sum() || !each.part.is_whole())
     return input_error(fmt::format("definition: {} is a start of blocks, and so is no part of an index, and has an extent", name));
-  for (const Summand& summand : each.of)
-    if (summand.factor != 1 || definition_of(program, summand.index) != nullptr)
-      return input_error(fmt::format("definition: {} is a start not above {}, which is to be an index of a loop, once", name,
-                                     program.indices[summand.index]));
   if (*each.cover > static_cast<std::uint64_t>(furthest_offset))
     return input_error(fmt::format("definition: blocks at {} have {} places: 2^62 is as far as they go", name, *each.cover));
   std::size_t levels = 0;

@@ -21,6 +21,9 @@ Expected<void> check_storage(const Program& program, StorageId id, std::optional
     return input_error(fmt::format("facts: {} of {}: only an input can be checked before the run", fact, storage.name));
   const bool falls = level ? storage.falls(*level) : fact == "pattern" && storage.falling != 0;
   if (falls && fact != "fiber") return input_error(fmt::format("facts: {} of {}, whose coordinates fall", fact, storage.name));
+  const bool unordered = level ? storage.is_unordered(*level) : fact == "pattern" && storage.unordered != 0;
+  if (unordered && fact != "fiber")
+    return input_error(fmt::format("facts: {} of {}, whose coordinates come in no order", fact, storage.name));
   if (level && *level >= storage.levels.size())
     return input_error(fmt::format("facts: {} of level {} of {}, which has {} levels", fact, *level, storage.name,
                                    storage.levels.size()));

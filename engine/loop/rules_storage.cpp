@@ -27,6 +27,8 @@ Expected<void> check_kinds(const Storage& storage) {
     };
     if (storage.falls(n) && (storage.role != Role::input || !is_compressed(kind)))
       return wrong("only a compressed level of an input falls");
+    if (storage.is_unordered(n) && (storage.role != Role::input || !is_compressed(kind)))
+      return wrong("only a compressed level of an input is unordered");
     if (strided && is_sparse(kind)) return wrong("only storages whose levels are all dense can be strided");
     for (unsigned bits : {level.pos_bits, level.crd_bits})
       if (bits != 32 && bits != 64) return wrong(fmt::format("widths are 32 or 64 bits, not {}", bits));
@@ -129,7 +131,11 @@ Expected<void> check_capability(const Program& program) {
       // The position of what has the pattern of an operand is the operand's, whatever the level.
       if (!offers(kind, step.use) && !(step.use == Use::insert && pattern_of(program, access.storage)))
         return wrong(fmt::format("which offers no {}", word(use_words, step.use)));
-      if (storage.falls(level) && step.use == Use::drive) return wrong("whose coordinates fall: it is located");
+      if (storage.is_unordered(level) && step.use == Use::drive) return wrong("whose coordinates come in no order: it is located");
+      if (storage.is_unordered(level) && step.algorithm != Algorithm::standard)
+        return wrong("whose coordinates come in no order: it is located by a look at each");
+      if (storage.falls(level) && step.algorithm == Algorithm::gallop && cover_at(program, access, level) != nullptr)
+        return wrong("whose starts fall: they are searched");
       if (!offers(kind, step.use, step.algorithm))
         return wrong(
             fmt::format("which {} cannot {}", word(algorithm_words, step.algorithm), word(use_words, step.use)));

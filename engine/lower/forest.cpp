@@ -158,7 +158,7 @@ class ForestBuilder {
   loop::IndexId index_at(const NestAccess& access, std::size_t level) {
     const NestStorage& storage = nest_.storages[access.storage];
     const loop::IndexId own = index_of(access.indices[level]);
-    if (storage.is_own(level)) return own;
+    if (!storage.is_given(level)) return own;
     const auto start = starts_.find({&access, level});
     if (start != starts_.end()) return start->second;
     loop::Program& program = lowered_.program;
@@ -451,7 +451,8 @@ class ForestBuilder {
       const bool first = each.cursor != before;
       before = each.cursor;
       if (!first || !storage.is_located(each.level) || !rises_with(*each.cursor->access, each.level, index)) continue;
-      if (is_sparse(each.kind) && !has_gaps(each.kind)) each.step.algorithm = loop::Algorithm::gallop;
+      const bool searched = storage.storage.is_unordered(each.level) || (storage.is_cover(each.level) && storage.storage.falls(each.level));
+      if (is_sparse(each.kind) && !has_gaps(each.kind) && !searched) each.step.algorithm = loop::Algorithm::gallop;
     }
   }
 

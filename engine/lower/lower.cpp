@@ -98,7 +98,7 @@ void add_full_levels(LoweredNest& nest, const std::vector<std::vector<bool>>& fu
     if (input.role != loop::Role::input || nest.tensors[storage] >= full.size()) continue;
     const std::vector<bool>& levels = full[nest.tensors[storage]];
     for (std::uint32_t level = 0; level < levels.size(); ++level) {
-      if (levels[level] && is_compressed(input.levels[level].kind) && !input.falls(level))
+      if (levels[level] && is_compressed(input.levels[level].kind) && !input.falls(level) && !input.is_unordered(level))
         nest.program.facts.push_back(loop::FullFact{storage, level});
     }
   }
@@ -126,7 +126,7 @@ void add_adjacent_levels(LoweredNest& nest, const std::vector<Adjacency>& adjace
     if (input.role != loop::Role::input || nest.tensors[storage] >= adjacent.size()) continue;
     const Adjacency how = adjacent[nest.tensors[storage]];
     const auto last = static_cast<std::uint32_t>(input.levels.size() - 1);
-    if (how == Adjacency::none || input.falls(last)) continue;
+    if (how == Adjacency::none || input.falls(last) || input.is_unordered(last)) continue;
     // A fact that no code needs would only keep the kernel from other patterns.
     if (how == Adjacency::from_first && input.place_bits == 0 && !sums_over_fibers(nest.program, storage)) continue;
     nest.program.facts.push_back(loop::AdjacentFact{storage, last, how == Adjacency::from_zero});
@@ -153,7 +153,8 @@ void add_patterns(LoweredNest& nest, const Network& network, const std::vector<s
   for (loop::StorageId storage = 0; storage < nest.program.storages.size(); ++storage) {
     const std::uint32_t tensor = nest.tensors[storage];
     const loop::Storage& input = nest.program.storages[storage];
-    if (input.role != loop::Role::input || input.falling != 0 || tensor >= patterns.size() || !patterns[tensor]) continue;
+    if (input.role != loop::Role::input || tensor >= patterns.size() || !patterns[tensor]) continue;
+    if (input.falling != 0 || input.unordered != 0) continue;
     nest.program.facts.push_back(loop::PatternFact{storage, *patterns[tensor]});
     any = true;
   }

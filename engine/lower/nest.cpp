@@ -196,8 +196,11 @@ class NestReader {
         for (const std::uint32_t mode : scheduled.format.mode_order)
           if (!parts.empty()) made.parts.push_back(parts[mode]);
         const TensorDeclaration& declared = network_.tensors[scheduled.tensor];
-        for (std::size_t level = 0; level < made.storage.levels.size(); ++level)
-          if (declared.falls(scheduled.format.mode_order[level])) made.storage.falling |= std::uint64_t{1} << level;
+        for (std::size_t level = 0; level < made.storage.levels.size(); ++level) {
+          const std::uint32_t mode = scheduled.format.mode_order[level];
+          if (declared.falls(mode)) made.storage.falling |= std::uint64_t{1} << level;
+          if (declared.is_unordered(mode)) made.storage.unordered |= std::uint64_t{1} << level;
+        }
         take_sums(network_.tensors[scheduled.tensor], scheduled.format.mode_order, made);
       }
       made.like = scheduled.like;

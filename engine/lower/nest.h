@@ -35,9 +35,9 @@ struct NestStorage {
 
   bool is_sum(std::size_t level) const { return level < sums.size() && !sums[level].is_whole(); }
   bool is_cover(std::size_t level) const { return level < sums.size() && sums[level].cover.has_value(); }
-  bool is_located(std::size_t level) const { return !is_own(level) || storage.falls(level); }
-  /// Whether a located level has the index of its access itself.
-  bool is_own(std::size_t level) const { return !is_sum(level) && (level >= parts.size() || parts[level].is_whole()); }
+  /// Whether a level drives no loop: it is located at what an index gives, or has no order.
+  bool is_located(std::size_t level) const { return is_given(level) || storage.is_unordered(level); }
+  bool is_given(std::size_t level) const { return is_sum(level) || (level < parts.size() && !parts[level].is_whole()); }
   /// The indices that a level of an access is bound at: its own, and those that a sum has beside it.
   std::vector<IndexId> indices_at(const NestAccess& access, std::size_t level) const {
     std::vector<IndexId> at{access.indices[level]};

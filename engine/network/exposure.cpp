@@ -148,13 +148,14 @@ struct LocatedLevels {
   std::vector<ModePart> parts;
   std::vector<ModeSum> sums;  ///< by level; empty: there are none
   std::uint64_t falling = 0;  ///< bit n: coordinates of level n fall
+  std::uint64_t scanned = 0;  ///< bit n: coordinates of level n come in no order
 };
 
 /// A level's coordinate as a sum of modes: its value less the first one of its range, which may be a sum too, as of j:d(i..). By mode the
 /// factor, and the offset last; nothing where it is no sum, or the first one is the greater of two.
 std::optional<std::vector<std::int64_t>> coordinate_of(const Placement& placement, std::size_t level) {
   const LayoutLevel& stored = placement.layout().levels[level];
-  if (!stored.value || stored.order != LevelOrder::ascending) return std::nullopt;
+  if (!stored.value) return std::nullopt;
   const PlacedLevel& placed = placement.levels()[level];
   const std::size_t modes = placement.layout().modes.size();
   std::vector<std::int64_t> factors(modes + 1);
@@ -181,8 +182,8 @@ std::optional<std::vector<std::int64_t>> coordinate_of(const Placement& placemen
 
 /// Blocks that begin anywhere: of (i:d, b:s, j-b:v) the second level finds the start that is not above j, the third counts from it.
 struct CoveredLevels {
-  std::uint32_t mode = 0;
   std::uint32_t starts = 0, counted = 0;  ///< levels
+  std::vector<std::int64_t> factors = {}; ///< by mode, of the sum that is covered: j, or j - i
   std::int64_t offset = 0;                ///< j + offset is the greatest start that may cover j, and j + offset - b what is counted
   std::uint64_t width = 0;                ///< of a block; 0: lengths say
 };
@@ -198,25 +199,20 @@ std::optional<CoveredLevels> covered_levels(const Placement& placement) {
   const LayoutLevel& counted = layout.levels[covered.counted];
   const PlacedLevel& placed = placement.levels()[covered.counted];
   const bool alone = covered.starts > 0 && has_one_entry(layout.levels[covered.starts - 1].kind, starts.kind);
-  if ((!is_compressed(starts.kind) && !alone) || starts.order != LevelOrder::ascending || starts.low || starts.high) return std::nullopt;
+  if ((!is_compressed(starts.kind) && !alone) || starts.low || starts.high) return std::nullopt;
   if (counted.order != LevelOrder::ascending || placed.varies() || covered.counted < covered.starts) return std::nullopt;
   const bool runs = has_lengths(counted.kind);
   if (runs ? covered.counted != covered.starts + 1 : !is_dense(counted.kind)) return std::nullopt;
   const auto free = static_cast<std::uint32_t>(layout.modes.size());
   bool counts_down = false;
-  bool counts_up = false;
+  covered.factors.resize(free);
   for (const AffineTerm& term : counted.value->terms()) {
-    if (term.sum || term.divisor != 1 || term.modulus != 0) return std::nullopt;
-    if (term.variable == free && term.factor == -1 && !counts_down) {
-      counts_down = true;
-    } else if (term.variable < free && term.factor == 1 && !counts_up) {
-      counts_up = true;
-      covered.mode = term.variable;
-    } else {
-      return std::nullopt;
-    }
+    if (term.sum || term.divisor != 1 || term.modulus != 0 || !is_sayable(term.factor)) return std::nullopt;
+    if (term.variable == free && term.factor == -1 && !counts_down) counts_down = true;
+    else if (term.variable < free) covered.factors[term.variable] += term.factor;
+    else return std::nullopt;
   }
-  if (!counts_down || !counts_up) return std::nullopt;
+  if (!counts_down || std::ranges::count(covered.factors, 0) == static_cast<std::ptrdiff_t>(free)) return std::nullopt;
   const Wide offset = Wide{counted.value->constant()} - placement.levels()[covered.starts].range.least - placed.range.least;
   constexpr Wide most_moved = Wide{1} << 61;
   if (offset > most_moved || offset < -most_moved || Wide{placed.extent} > most_moved) return std::nullopt;
@@ -237,12 +233,15 @@ std::optional<LocatedLevels> located_sums(const Placement& placement) {
   std::vector<std::optional<std::vector<std::int64_t>>> coordinates(layout.levels.size());
   std::map<std::uint32_t, std::uint32_t> level_of;  // by mode: one of which it is the own one
   for (std::uint32_t level = 0; level < layout.levels.size(); ++level) {
+    const LevelOrder order = layout.levels[level].order;
+    if (order != LevelOrder::ascending && (level >= 64 || !is_compressed(layout.levels[level].kind))) return std::nullopt;
+    if (order == LevelOrder::descending) located.falling |= std::uint64_t{1} << level;
+    if (order == LevelOrder::unordered) located.scanned |= std::uint64_t{1} << level;
     if (of_block(level)) {
-      located.parts.push_back(ModePart{covered->mode});
-      if (level == covered->counted) level_of.try_emplace(covered->mode, level);
+      located.parts.push_back({});
       continue;
     }
-    const auto part = has_lengths(layout.levels[level].kind) ? std::nullopt : part_of(layout, layout.levels[level]);
+    const auto part = has_lengths(layout.levels[level].kind) ? std::nullopt : part_in_any_order(layout, layout.levels[level]);
     if (part && part->own) return std::nullopt;
     located.parts.push_back(part.value_or(ModePart{}));
     if (part && part->divisor == 1 && part->modulus == 0) level_of.try_emplace(part->mode, level);
@@ -250,13 +249,22 @@ std::optional<LocatedLevels> located_sums(const Placement& placement) {
     if (!part && !coordinates[level]) return std::nullopt;
   }
   // A sum's own mode is one that no other level has.
-  for (std::uint32_t level = 0; level < layout.levels.size(); ++level) {
-    if (!coordinates[level]) continue;
+  const auto own_of = [&](const std::vector<std::int64_t>& factors) {
     std::optional<std::uint32_t> own;
     for (std::uint32_t mode = 0; mode < layout.modes.size(); ++mode) {
-      if ((*coordinates[level])[mode] == 0) continue;
+      if (factors[mode] == 0) continue;
       if (!own || (level_of.contains(*own) && !level_of.contains(mode))) own = mode;
     }
+    return own;
+  };
+  if (covered) {
+    const std::uint32_t own = *own_of(covered->factors);
+    for (const std::uint32_t level : {covered->starts, covered->counted}) located.parts[level].mode = own;
+    level_of.try_emplace(own, covered->counted);
+  }
+  for (std::uint32_t level = 0; level < layout.levels.size(); ++level) {
+    if (!coordinates[level]) continue;
+    const std::optional<std::uint32_t> own = own_of(*coordinates[level]);
     if (!own) return std::nullopt;
     located.parts[level].mode = *own;
     level_of.try_emplace(*own, level);
@@ -267,6 +275,13 @@ std::optional<LocatedLevels> located_sums(const Placement& placement) {
       sum.offset = covered->offset;
       sum.within = true;
       if (Wide{placement.levels()[level].extent} > furthest) return std::nullopt;
+      const std::uint32_t own = located.parts[level].mode;
+      sum.factor = covered->factors[own];
+      for (std::uint32_t mode = 0; mode < layout.modes.size(); ++mode) {
+        if (mode == own || covered->factors[mode] == 0) continue;
+        if (!level_of.contains(mode)) return std::nullopt;
+        sum.others.push_back({level_of.at(mode), covered->factors[mode]});
+      }
       if (level == covered->starts) sum.cover = covered->width;
       else sum.others.push_back({covered->starts, -1});
       continue;
@@ -331,14 +346,20 @@ class Exposer {
   static std::optional<LocatedLevels> located_parts(const Layout& layout) {
     LocatedLevels located;
     std::vector<ModePart>& parts = located.parts;
-    for (const LayoutLevel& level : layout.levels) {
-      const bool falls = level.order == LevelOrder::descending && is_compressed(level.kind) && parts.size() < 64;
-      const auto part = falls ? part_in_any_order(layout, level) : part_of(layout, level);
-      if (!part || part->own || has_lengths(level.kind)) return std::nullopt;
-      if (falls) located.falling |= std::uint64_t{1} << parts.size();
+    const std::vector<std::uint32_t> fibers = slots_of_fibers(layout);
+    for (std::uint32_t l = 0; l < layout.levels.size(); ++l) {
+      // A slot above the singleton that it numbers is one compressed level with that.
+      if (std::ranges::count(fibers, l) > 0) continue;
+      const LayoutLevel& level = layout.levels[l];
+      const bool packed = is_compressed(level.kind) || (l > 0 && std::ranges::count(fibers, l - 1) > 0);
+      const bool other = level.order != LevelOrder::ascending && packed && parts.size() < 64;
+      const auto part = other ? part_in_any_order(layout, level) : part_of(layout, level);
+      // Others are indices of their own, which are summed over.
+      if (!part || (part->own ? !fibers.empty() || !layout.free.empty() : has_lengths(level.kind))) return std::nullopt;
+      if (other) (level.order == LevelOrder::descending ? located.falling : located.scanned) |= std::uint64_t{1} << parts.size();
       parts.push_back(*part);
     }
-    bool any = located.falling != 0;
+    bool any = located.falling != 0 || located.scanned != 0;
     for (std::uint32_t mode = 0; mode < layout.modes.size(); ++mode) {
       const auto cuts = cuts_of(parts, mode);
       if (!cuts) return std::nullopt;
@@ -349,8 +370,16 @@ class Exposer {
 
   std::set<TensorId> may_be_located() const {
     std::set<TensorId> found;
-    for (TensorId tensor = 0; tensor < network_.tensors.size(); ++tensor)
-      if (meets_another(tensor) && located_levels(tensor)) found.insert(tensor);
+    std::optional<Exposure> otherwise;
+    for (TensorId tensor = 0; tensor < network_.tensors.size(); ++tensor) {
+      const auto levels = located_levels(tensor);
+      if (!levels) continue;
+      const bool meets = meets_another(tensor);
+      if (!meets && levels->falling == 0) continue;
+      // What falls may drive too, and is not only for others to find: A(i,j) * A(i,j).
+      if (!meets && !otherwise) otherwise = Exposer(network_, stored_, Exposing::all).exposed();
+      if (meets || otherwise->tensors[tensor].parts.empty()) found.insert(tensor);
+    }
     return found;
   }
 
@@ -481,7 +510,8 @@ class Exposer {
     for (const LayoutLevel& level : layout.levels) {
       auto part = part_in_any_order(layout, level);
       if (level.order != LevelOrder::ascending) {
-        if (!part || part->own || native.parts.empty() || exposing_ != Exposing::all) return std::nullopt;
+        const bool starts = !part && is_compressed(level.kind);
+        if ((!starts && (!part || part->own)) || native.parts.empty() || exposing_ != Exposing::all) return std::nullopt;
         native.unordered.push_back(static_cast<std::uint32_t>(native.parts.size()));
       }
       if (!part && exposing_ != Exposing::all) return std::nullopt;
@@ -610,7 +640,12 @@ class Exposer {
       return is_kept(index) || (product.factors.size() == 2 && std::ranges::count(product.factors[first ? 1 : 0].indices, index) > 0);
     };
     const bool summed_before = !std::ranges::all_of(access.indices, is_met);
-    const auto index_of_level = [&](std::uint32_t level) { return access.indices[native.parts[level].mode]; };
+    // Of a start, or another level that no mode is a part of, the one that a sum with it says.
+    const auto index_of_level = [&](std::uint32_t level) {
+      for (const auto& [mode, sum] : native.sums)
+        if (native.parts[level].own && std::ranges::count(sum.summands, level, &LevelSum::Summand::level) > 0) return access.indices[mode];
+      return access.indices[native.parts[level].mode];
+    };
     return std::ranges::all_of(native.unordered, [&](std::uint32_t level) {
       if (summed_before && is_met(index_of_level(level))) return false;
       bool kept_above = false;
@@ -796,6 +831,7 @@ class Exposer {
       exposed.parts = std::move(located.parts);
       exposed.sums = std::move(located.sums);
       exposed.falling = located.falling;
+      exposed.scanned = located.scanned;
       exposed.read_in = *stored.format;
       exposed.located = true;
       return;
@@ -891,9 +927,10 @@ class Exposer {
       return result;
     }
     if (exposed.located) {
-      for (const ModePart& part : exposed.parts) {
-        const std::vector<IndexId>& indices = indices_of(access.indices[part.mode]);
-        result.indices.push_back(exposed.at_digits ? index_of(access, part) : indices.front());
+      for (std::uint32_t level = 0; level < exposed.parts.size(); ++level) {
+        const ModePart& part = exposed.parts[level];
+        const IndexId index = exposed.at_digits ? index_of(access, part) : indices_of(access.indices[part.mode]).front();
+        result.indices.push_back(part.own ? own_index(access.tensor, level) : index);
       }
       TensorDeclaration declared = network_.tensors[access.tensor];
       take_located(access.tensor, declared);
@@ -901,9 +938,12 @@ class Exposer {
       for (std::size_t level = 0; level < exposed.parts.size(); ++level) {
         const auto name = [&](std::size_t at) { return exposure_.network.indices[result.indices[at]].name; };
         if (exposed.stands_above(level)) continue;
-        parts.push_back(located_text(declared, level, name) + (declared.falls(level) ? " desc" : ""));
+        parts.push_back(located_text(declared, level, name) + declared.order_text(level));
       }
-      exposure_.definitions.push_back(fmt::format("{} located at ({})", network_.tensors[access.tensor].name, fmt::join(parts, ", ")));
+      std::size_t at = 0;
+      while (at < exposed.parts.size() && !declared.is_located(at)) ++at;
+      const char* const how = at < exposed.parts.size() ? "located" : "read";
+      exposure_.definitions.push_back(fmt::format("{} {} at ({})", declared.name, how, fmt::join(parts, ", ")));
       return result;
     }
     const auto native = native_.find(access.tensor);
@@ -1001,6 +1041,7 @@ class Exposer {
     }
     declared.sums = exposed.sums;
     declared.falling = exposed.falling;
+    declared.unordered = exposed.scanned;
   }
 
   const Network& network_;

@@ -98,6 +98,7 @@ struct ExposedTensor {
   std::vector<ModePart> parts;
   std::vector<ModeSum> sums = {};  ///< by level; empty: there are none
   std::uint64_t falling = 0;       ///< of a located operand, bit n: coordinates of level n fall
+  std::uint64_t scanned = 0;       ///< likewise: they come in no order, and are found by a look at each
   /// Of the modes that are sums of another's levels.
   std::map<std::uint32_t, ModeReach> reach = {};
   /// Operands: what they are laid out in before; levels in the order of `parts`, or a plain format where there are none.

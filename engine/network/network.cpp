@@ -32,11 +32,11 @@ Expected<void> check_sum(const Network& network, const TensorAccess& access, std
   const TensorDeclaration& tensor = network.tensors[access.tensor];
   std::set<IndexId> summed{access.indices[mode]};
   bool good = !tensor.is_result && tensor.sums[mode].factor != 0 && (mode >= tensor.parts.size() || tensor.parts[mode].is_whole());
-  good = good && (!tensor.is_cover(mode) || (tensor.sums[mode].factor == 1 && tensor.sums[mode].others.empty()));
   for (const ModeSum::Other& other : tensor.sums[mode].others) {
     good = good && other.factor != 0 && other.mode < access.indices.size();
-    // A start is of the index itself, and found before.
-    good = good && (tensor.is_cover(other.mode) ? other.mode < mode && access.indices[other.mode] == access.indices[mode]
+    // A start is of the index itself, found before, and by none else.
+    const bool counts = !tensor.is_cover(mode) && other.mode < mode && access.indices[other.mode] == access.indices[mode];
+    good = good && (tensor.is_cover(other.mode) ? counts
                                                 : summed.insert(access.indices[other.mode]).second);
   }
   if (!good) return input_error(fmt::format("network: mode {} of {} is no sum of indices", mode, tensor.name));
@@ -63,8 +63,9 @@ Expected<void> check_access(const Network& network, const TensorAccess& access) 
       continue;
     }
     const IndexPart part = mode < tensor.parts.size() ? tensor.parts[mode] : IndexPart{};
-    if (tensor.falls(mode) && tensor.is_result)
-      return input_error(fmt::format("network: mode {} of the result {} falls", mode, tensor.name));
+    if ((tensor.falls(mode) || tensor.is_unordered(mode)) && tensor.is_result)
+      return input_error(fmt::format("network: mode {} of the result {} {}", mode, tensor.name,
+                                     tensor.falls(mode) ? "falls" : "has no order"));
     if (part.divisor == 0 || (tensor.is_result && !part.is_whole()))
       return input_error(fmt::format("network: mode {} of {} is no part of an index", mode, tensor.name));
     if (part.extent(index.extent) != tensor.extents[mode]) {
@@ -122,7 +123,7 @@ std::string print_access(const Network& network, const TensorAccess& access) {
   const TensorDeclaration& tensor = network.tensors[access.tensor];
   std::vector<std::string> indices;
   for (std::size_t mode = 0; mode < access.indices.size(); ++mode) {
-    indices.push_back(located_text(network, access, mode) + (tensor.falls(mode) ? " desc" : ""));
+    indices.push_back(located_text(network, access, mode) + tensor.order_text(mode));
   }
   return fmt::format("{}({})", tensor.name, fmt::join(indices, ","));
 }

@@ -33,7 +33,8 @@ struct TensorDeclaration {
   bool is_result = false;
   std::vector<IndexPart> parts = {};  ///< of an operand, by mode; empty: whole indices
   std::vector<ModeSum> sums = {};     ///< likewise; a mode with a sum has no part
-  std::uint64_t falling = 0;  ///< bit m: coordinates of mode m fall in a fiber, so that it is located, at the whole index too
+  std::uint64_t falling = 0;  ///< bit m: coordinates of mode m fall in a fiber, which is gone over from its last entry on
+  std::uint64_t unordered = 0;  ///< likewise: they come in no order, so that it is located, at the whole index too, by a look at each
   bool operator==(const TensorDeclaration&) const = default;
 
   bool is_sum(std::size_t mode) const { return mode < sums.size() && !sums[mode].is_whole(); }
@@ -41,7 +42,12 @@ struct TensorDeclaration {
   bool has_sums() const { return std::ranges::any_of(sums, [](const ModeSum& sum) { return !sum.is_whole(); }); }
   bool is_cover(std::size_t mode) const { return mode < sums.size() && sums[mode].cover.has_value(); }
   bool falls(std::size_t mode) const { return mode < 64 && (falling >> mode & 1) != 0; }
-  bool is_located(std::size_t mode) const { return is_sum(mode) || (mode < parts.size() && !parts[mode].is_whole()) || falls(mode); }
+  bool is_unordered(std::size_t mode) const { return mode < 64 && (unordered >> mode & 1) != 0; }
+  bool is_located(std::size_t mode) const {
+    return is_sum(mode) || (mode < parts.size() && !parts[mode].is_whole()) || is_unordered(mode);
+  }
+  /// What stands behind a mode in text: " desc".
+  const char* order_text(std::size_t mode) const { return falls(mode) ? " desc" : is_unordered(mode) ? " unordered" : ""; }
 };
 
 /// A tensor with the index of each of its modes. An index may repeat (a diagonal) except in a result.

@@ -49,7 +49,12 @@ class Fiber {
       if (assumed_.coordinates_differ) query_.require(implies(equal(coordinate(a), coordinate(b)), equal(a, b)));
     }
     if (lookup_.falls && assumed_.coordinates_fall) query_.require(implies(less(a, b), less(coordinate(b), coordinate(a))));
-    if (lookup_.falls) return;
+    if (lookup_.unordered && assumed_.coordinates_differ) query_.require(implies(equal(coordinate(a), coordinate(b)), equal(a, b)));
+    if (lookup_.cover && assumed_.starts_apart) {
+      if (lookup_.falls) query_.require(implies(less(a, b), not_above(end_of_block(b), coordinate(a))));
+      if (lookup_.unordered) query_.require(implies(less(coordinate(a), coordinate(b)), not_above(end_of_block(a), coordinate(b))));
+    }
+    if (lookup_.falls || lookup_.unordered) return;
     // A place for each coordinate of the extent, in their order, or coordinates that are stored so.
     if (is_by_extent(kind()) || (is_compressed(kind()) && assumed_.coordinates_rise))
       query_.require(implies(less(a, b), less(coordinate(a), coordinate(b))));
@@ -61,7 +66,7 @@ class Fiber {
   /// What arrays say of both, in whatever order they stand.
   void relate_both(const std::string& a, const std::string& b) {
     relate(a, b);
-    if (lookup_.falls) relate(b, a);
+    if (lookup_.falls || lookup_.unordered) relate(b, a);
   }
 
   /// Behind the last place of the block that begins at a position.
@@ -167,12 +172,17 @@ Claim covering_claim(const Lookup& lookup, const AssumedOfArrays& assumed) {
   const std::string above = fiber.entry("m");  // behind the stop, and as far as the other
   fiber.relate(stop, other);
   fiber.relate(other, stop);
-  fiber.relate(above, other);
+  if (!lookup.unordered) fiber.relate_both(above, other);
   fiber.query().require(not_above(fiber.coordinate(stop), wanted));
   fiber.query().require(fiber.covers(other, wanted));
-  const std::string behind =
-      all_of({less(stop, above), not_above(above, other), less(wanted, fiber.coordinate(above))});
-  fiber.query().require(any_of({less(other, stop), behind}));
+  if (lookup.unordered) {  // of all that are not above the greatest
+    fiber.query().require(negated(equal(stop, other)));
+    fiber.query().require(not_above(fiber.coordinate(other), fiber.coordinate(stop)));
+  } else {
+    const std::string behind =
+        all_of({fiber.before(stop, above), negated(fiber.before(other, above)), less(wanted, fiber.coordinate(above))});
+    fiber.query().require(any_of({fiber.before(other, stop), behind}));
+  }
   std::vector<std::vector<ClaimValue>> examples = {fiber.told(stop), fiber.told(other), {{"wanted", wanted}}};
   return claimed("candidate", fmt::format("beside the block of {} where the search stops none covers the coordinate", lookup.what), fiber,
                  std::move(examples), lookup);
@@ -185,17 +195,17 @@ Claim probe_claim(const Lookup& lookup, const AssumedOfArrays& assumed) {
   const std::string wanted = fiber.wanted("t");
   fiber.relate_both(not_below, below);
   fiber.query().require(fiber.before(not_below, below));
+  const char* const where = lookup.falls ? "behind" : "before";
   if (lookup.cover) {
     fiber.query().require(less(wanted, fiber.coordinate(not_below)));
     fiber.query().require(not_above(fiber.coordinate(below), wanted));
     std::vector<std::vector<ClaimValue>> tells = {fiber.told(not_below), fiber.told(below), {{"wanted", wanted}}};
-    return claimed("probe", fmt::format("starts of {} not above a coordinate come before the others", lookup.what), fiber,
+    return claimed("probe", fmt::format("starts of {} not above a coordinate come {} the others", lookup.what, where), fiber,
                    std::move(tells), lookup);
   }
   fiber.query().require(not_above(wanted, fiber.coordinate(not_below)));
   fiber.query().require(less(fiber.coordinate(below), wanted));
   std::vector<std::vector<ClaimValue>> examples = {fiber.told(not_below), fiber.told(below), {{"wanted", wanted}}};
-  const char* const where = lookup.falls ? "behind" : "before";
   return claimed("probe", fmt::format("entries of {} below a coordinate come {} the others", lookup.what, where), fiber,
                  std::move(examples), lookup);
 }

@@ -18,8 +18,9 @@ struct Lookup {
   std::size_t level = 0;
   std::string what;
   std::string skeleton;
-  bool sorted = false;  ///< entries without an order are put in order first
-  bool falls = false;   ///< coordinates fall: entries are gone over from the last to the first
+  bool sorted = false;     ///< entries without an order are put in order first
+  bool falls = false;      ///< coordinates fall: entries are gone over from the last to the first
+  bool unordered = false;  ///< coordinates differ and come in no order: each is looked at
   std::optional<std::uint64_t> cover = {};  ///< starts of blocks of that many places, 0: of lengths of their own: what covers a coordinate
 };
 
@@ -35,7 +36,7 @@ Claim covering_claim(const Lookup& lookup, const AssumedOfArrays& assumed);
 Claim probe_claim(const Lookup& lookup, const AssumedOfArrays& assumed);
 /// A full fiber has each coordinate at its place.
 Claim table_claim(const Lookup& lookup, const AssumedOfArrays& assumed);
-/// No coordinate has two places in a fiber: of hashed and bitmap levels.
+/// No coordinate has two places in a fiber: of hashed and bitmap levels, and those without an order.
 Claim unique_claim(const Lookup& lookup, const AssumedOfArrays& assumed);
 
 }  // namespace weft

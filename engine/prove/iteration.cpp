@@ -248,7 +248,9 @@ std::string Iteration::time(std::size_t depth) {
     const bool of_workspace = program_.storages[program_.accesses[access].storage].role == loop::Role::workspace;
     return of_workspace ? named(fmt::format("t_{}", program_.indices[index]), depth) : position(access, level);
   }
-  return is_by_extent(kind) ? coordinate(index) : position(access, level);
+  if (is_by_extent(kind)) return coordinate(index);
+  const bool falls = program_.storages[program_.accesses[access].storage].falls(level);  // from the last entry on
+  return falls ? fmt::format("(- {})", position(access, level)) : position(access, level);
 }
 
 std::vector<std::string> Iteration::times(std::size_t first, std::size_t last) {
@@ -292,9 +294,10 @@ void relate_entries(Query& query, const Program& program, const Entry& a, const 
   const bool in_chain = begins_chain(levels[head].kind);
   if (in_chain && assumed.chains_rise) query.require(implies(later, comes_before(a.coordinates, b.coordinates)));
   const bool falls = program.storages[a.storage].falls(a.level);
-  if (is_compressed(kind) && (falls ? assumed.coordinates_fall : assumed.coordinates_rise))
+  const bool unordered = program.storages[a.storage].is_unordered(a.level);
+  if (is_compressed(kind) && !unordered && (falls ? assumed.coordinates_fall : assumed.coordinates_rise))
     query.require(implies(later, falls ? less(b.coordinates[0], a.coordinates[0]) : less(a.coordinates[0], b.coordinates[0])));
-  if (has_slots(kind) && assumed.coordinates_differ)
+  if ((has_slots(kind) || unordered) && assumed.coordinates_differ)
     query.require(implies(all_of({same, equal(a.coordinates[0], b.coordinates[0])}), equal(a.position, b.position)));
 }
 

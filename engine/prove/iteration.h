@@ -18,7 +18,7 @@ struct AssumedOfArrays {
   bool fibers_in_order = true;   ///< pos: the fiber of a parent ends before those of later parents begin
   bool coordinates_rise = true;  ///< compressed: strictly within a fiber
   bool chains_rise = true;  ///< nonunique and the singletons below: strictly within a fiber, by the first that differ
-  bool coordinates_differ = true;  ///< hashed: no two slots of a fiber have one coordinate
+  bool coordinates_differ = true;  ///< hashed, and without an order: no two slots of a fiber have one coordinate
   bool below_extents = true;       ///< coordinates lie within [0, extent)
   bool fibers_full = true;         ///< where the fact `full` says so: as many entries as the extent
   bool coordinates_fall = true;    ///< compressed, of those that do: strictly within a fiber

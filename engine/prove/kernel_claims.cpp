@@ -101,6 +101,7 @@ class KernelClaims {
     if (single || step.use == Use::insert || step.use == Use::append) return;
     Lookup lookup{levels, here.level, at_text(step.access, here.level), {}, may_be_key(kind) && step.use == Use::drive};
     lookup.falls = program_.storages[program_.accesses[step.access].storage].falls(here.level);
+    lookup.unordered = program_.storages[program_.accesses[step.access].storage].is_unordered(here.level);
     if (const loop::IndexDefinition* const start = loop::cover_at(program_, program_.accesses[step.access], here.level))
       lookup.cover = start->cover;
     const std::size_t depth = inside.enclosing.size() - 1;
@@ -108,8 +109,14 @@ class KernelClaims {
         inside.loop(depth) != nullptr ? drivers(program_, inside, depth) : std::vector<LoopDriver>();
     const auto drives = [&](const LoopDriver& driver) { return driver.step == step && driver.level == here.level; };
     if (std::ranges::any_of(driving, drives)) {
-      lookup.skeleton = "merge";
+      lookup.skeleton = lookup.falls ? "merge downwards" : "merge";
       if (driving.size() > 1) claim_each(lookup, {passed_claim, candidate_claim});
+    } else if (lookup.unordered && lookup.cover) {
+      lookup.skeleton = "covering scan";
+      claim_each(lookup, {covering_claim});
+    } else if (lookup.unordered) {
+      lookup.skeleton = "scan";
+      claim_each(lookup, {unique_claim});
     } else if (has_slots(kind) || has_bits(kind)) {
       lookup.skeleton = has_bits(kind) ? "bitmap" : "hash";
       if (!is_in_key(levels, here.level)) claim_each(lookup, {unique_claim});
@@ -135,7 +142,7 @@ class KernelClaims {
 
   /// The last start that is not above, by halves or from where the last one was found: the one block that may cover a coordinate.
   void claim_cover(Lookup& lookup, const loop::Path& inside, const BoundHere& here) {
-    lookup.skeleton = "covering search";
+    lookup.skeleton = lookup.falls ? "covering search downwards" : "covering search";
     if (here.step->algorithm != Algorithm::gallop) return claim_each(lookup, {covering_claim, probe_claim});
     lookup.skeleton = "covering " + claim_cursor(inside, here, "covering ");
     claim_each(lookup, {passed_claim, covering_claim, probe_claim});

@@ -99,7 +99,7 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ContractedTensor& 
   indices_ = index_set(access.indices);
   const TensorDeclaration* const parts =
       tensor.role == TensorRole::operand && !network.tensors[tensor.tensor].parts.empty() ? &network.tensors[tensor.tensor] : nullptr;
-  located_ = parts != nullptr;
+  for (std::size_t mode = 0; parts != nullptr && mode < access.indices.size(); ++mode) located_ = located_ || parts->is_located(mode);
   for (std::size_t mode = 0; mode < access.indices.size(); ++mode) {
     const IndexId index = access.indices[mode];
     mode_index_.push_back(index);
@@ -119,7 +119,9 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ContractedTensor& 
       followed = digits_above(*parts, mode, access, network);
       summed_ = true;
     }
-    levels_.push_back({access.indices[mode], mode, kind, mode_extent_[mode], parts != nullptr && parts->is_located(mode), needs, followed});
+    const bool located = parts != nullptr && parts->is_located(mode);
+    const bool scanned = parts != nullptr && parts->is_unordered(mode);
+    levels_.push_back({access.indices[mode], mode, kind, mode_extent_[mode], located, needs, followed, scanned});
   }
   contiguous_ = tensor.role == TensorRole::intermediate ? indices_
                 : levels_.empty() || levels_.back().located ? 0

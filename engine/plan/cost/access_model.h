@@ -28,9 +28,10 @@ struct LevelStep {
   bool one_entry = false;  ///< a singleton below a level of another kind: each of its positions has one, over which there is no loop
   bool of_runs = false;    ///< a level of a chain above its last: its coordinates are runs of equal ones, whose ends are looked for
   bool adjacent = false;   ///< the coordinates of a fiber follow each other
-  bool located = false;    ///< at a part of the loop's index, or a sum with it
+  bool located = false;    ///< at a part of the loop's index, or a sum with it, or by a look at each entry
   IndexId index = 0;
   IndexSet followed = 0;  ///< of a sum of digits those above that of `index`, over whose loops a finger is kept
+  bool scanned = false;   ///< its coordinates come in no order
 
   /// A coordinate is found without a search.
   bool is_table() const { return sparse && has_gaps(kind); }
@@ -158,9 +159,10 @@ class AccessModel {
     std::uint32_t mode = 0;
     LevelKind kind = LevelKind::dense;
     double extent = 0;
-    bool located = false;  ///< at a part or a sum of its index
+    bool located = false;  ///< at a part or a sum of its index, or scanned
     IndexSet needs = 0;    ///< the index, and those that a sum has beside it
     IndexSet followed = 0;  ///< LevelStep::followed
+    bool scanned = false;  ///< coordinates come in no order
   };
   static constexpr std::size_t usual_order = 6;
 
@@ -201,7 +203,8 @@ void AccessModel::for_each_step(BoundState from, BoundState to, const Visit& vis
       const LevelKind kind = levels_[level].kind;
       const bool located = levels_[level].located;
       visit(LevelStep{ratio(level + 1, level), sparse_ && is_sparse(kind), level == from && !located, level + 1, kind, has_one_entry(level),
-                      has_runs(level), adjacent_ && level + 1 == levels_.size(), located, levels_[level].index, levels_[level].followed});
+                      has_runs(level), adjacent_ && level + 1 == levels_.size(), located, levels_[level].index, levels_[level].followed,
+                      levels_[level].scanned});
     }
     return;
   }

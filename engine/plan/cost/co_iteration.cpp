@@ -32,6 +32,14 @@ double search_ns(const Machine& machine, double length) {
   return machine.search_base + machine.search_halving * std::log2(std::max(1.0, length / compared_at_once));
 }
 
+// A vector of coordinates at a time, half of them where the coordinate is there; of more than one, a guess of which is the last.
+double scan_ns(const Machine& machine, double length) {
+  constexpr double compared_at_once = 16;
+  constexpr double vector_ns = 0.8;
+  const double more = std::max(0.0, length / compared_at_once - 1);
+  return machine.search_base + vector_ns * more + machine.branch_miss * std::min(1.0, more);
+}
+
 // Measured on one thread beside the same operand in compressed levels (bench/measured/lookups.md). Slots are looked at a vector at a
 // time; the words of a bitmap cost a guess wherever an empty one follows another (Poisson lengths), twice: of the word and of the loop.
 double gaps_ns(const Machine& machine, LevelKind kind, double length, double extent, bool ordered) {

@@ -40,6 +40,8 @@ double run_end_ns(double entries);
 double search_ns(const Machine& machine, double length);
 /// One of so many lookups that go on from where the one before ended.
 double gallop_ns(const Machine& machine, double length, double lookups);
+/// Of looking at one entry of such a fiber after the other.
+double scan_ns(const Machine& machine, double length);
 /// Looking into a table: a hashed or bitmap level of an operand, of any other kind a workspace.
 double probe_ns(LevelKind kind);
 /// Beside its entries, what driving a fiber of this length of a hashed or bitmap level of an operand takes; `ordered`:

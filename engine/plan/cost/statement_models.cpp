@@ -462,7 +462,7 @@ AdvancedAccess StatementModels::advance(std::uint32_t number, std::size_t factor
       const double followed = near + (gallop_ns(options_.machine, step.length, blocks) - near) / places;
       one.late_ns += step.length > compared_at_once ? followed : search_ns(options_.machine, step.length);
     } else {
-      one.late_ns += search_ns(options_.machine, step.length);
+      one.late_ns += step.scanned ? scan_ns(options_.machine, step.length) : search_ns(options_.machine, step.length);
     }
     before_step = step.state;
   });

@@ -284,6 +284,7 @@ class Explainer {
 
   std::string kept_reason(const ScheduledTensor& tensor, const OperandFacts& facts, std::uint32_t number) const {
     if (tensor.located.modes != 0) return "kept: located through its layout";
+    if (network_.tensors[tensor.tensor].falling != 0) return "kept: gone over from the last entries on, as its coordinates fall";
     if (facts.pinned) return "kept: pinned";
     if (!has_sparse_level(tensor.format)) return "kept: dense, so any loop order reaches its entries directly";
     for (const ScheduledStatement& statement : schedule_.statements) {

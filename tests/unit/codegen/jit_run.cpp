@@ -201,8 +201,11 @@ StoredArrays store(const loop::Storage& storage, const std::vector<std::uint64_t
         }
         children.back().entries.push_back(entry);
       }
-      if (storage.falls(level)) {
-        std::reverse(children.begin() + static_cast<std::ptrdiff_t>(first), children.end());
+      if (storage.falls(level) || storage.is_unordered(level)) {
+        const auto begin = children.begin() + static_cast<std::ptrdiff_t>(first);
+        if (storage.falls(level)) std::reverse(begin, children.end());
+        // The second half first: neither rising nor falling.
+        else std::rotate(begin, begin + (children.end() - begin) / 2, children.end());
         arrays.crd[level].resize(before);
         for (std::size_t n = first; n < children.size(); ++n) push_index(arrays.crd[level], children[n].coordinates.back(), each.crd_bits);
       }

@@ -10,6 +10,7 @@
 
 #include "compiled_runs.h"
 #include "engine/exposed.h"
+#include "engine/loop/walk.h"
 #include "engine/plan/estimate/operand_facts.h"
 #include "engine/plan/schedule/check.h"
 #include "engine/prove/kernel_proofs.h"
@@ -73,26 +74,33 @@ struct SummedLayout {
 
 const std::vector<SummedLayout> summed_layouts = {
     {"dia"}, {"(i,j) -> (j-i:s, j:d)"}, {"(i,j) -> (i-j:s, i:d)"}, {"(i,j) -> (i+j:s, i:d)"}, {"(i,j) -> (i:d, j-i:s)"},
+    {"(i,j) -> (j-i:s desc, j:d)"}, {"(i,j) -> (i:d, j-i:s desc)"}, {"(i,j) -> (i:d, j+i:s unordered)"},
     {"(i,j) -> (j:s, j-i:s)"}, {"(i,j) -> (j-i:d, i:s)"}, {"(i,j) -> (i+2*j:h, j:d)"}, {"(i,j) -> (i:d, j-i:b)"},
     {"(i,j) -> (j-i:u, j:q)"}, {"(i,j) -> (i/2:d, j-i:s, i%2:d)"}, {"band(2,1)", -2, 1}, {"band(0,0)", 0, 0}, {"band(1,3)", -1, 3},
     {"(i,j) -> (j:d, i-j:d(-1..3))", -2, 1}, {"lower", -99, 0}, {"upper", 0, 99}, {"(i,j) -> (i:s, j:d(..i+1))", -99, 0},
     {"(i,j) -> (j:d, i:d(j..))", -99, 0}, {"(i,j) -> (i:d, j:d(i..i+3))", 0, 2}};
 
-/// Coordinates that fall in a fiber.
-const std::vector<std::vector<std::string>> falling_layouts = {
+/// Coordinates that fall in a fiber, or come in no order, and slots.
+const std::vector<std::vector<std::string>> layouts_in_other_orders = {
     {},
-    {"(i) -> (i:s desc)", "(i) -> (i/3:s desc, i%3:d)"},
+    {"(i) -> (i:s desc)", "(i) -> (i/3:s desc, i%3:d)", "(i) -> (i:s unordered)"},
     {"(i,j) -> (i:d, j:s desc)", "(i,j) -> (i:s desc, j:s desc)", "(i,j) -> (j:d, i:s desc)", "(i,j) -> (i/2:d, j/2:s desc, i%2:d, j%2:d)",
-     "(i,j) -> (i:s, j:s desc)", "(i,j) -> (j:s desc, i:s)"},
-    {"(i,j,k) -> (i:d, j:s desc, k:s desc)", "(i,j,k) -> (k:s desc, i:s, j:s)"}};
+     "(i,j) -> (i:s, j:s desc)", "(i,j) -> (j:s desc, i:s)", "(i,j) -> (i:d, j:s unordered)", "(i,j) -> (i:s unordered, j:s<64> unordered)",
+     "(i,j) -> (j:s desc, i:s unordered)", "(i,j) -> (i:d, *:d, j:q unordered)", "(i,j) -> (i:d, j/4:d, *:d(4), j%4:q)",
+     "(i,j) -> (i:d, j/3:s, *:v, j%3:q unordered)", "(i,j) -> (i/2:d, *:v, j/2:q, i%2:d, j%2:d)",
+     "sell(2)", "(i,j) -> (i/3:d, *:d, i%3:d, j:q)", "(i,j) -> (j/2:s, *:v, i/2:d, j%2:d, i%2:q)"},
+    {"(i,j,k) -> (i:d, j:s desc, k:s desc)", "(i,j,k) -> (k:s desc, i:s, j:s)", "(i,j,k) -> (i:d, j:s unordered, k:s desc)",
+     "(i,j,k) -> (i/2:s, *:d, j:q, i%2:d, k:s unordered)"}};
 
 /// Blocks that begin anywhere: starts that cover a coordinate, and the places counted from them.
 const std::vector<std::vector<std::string>> block_starts = {
     {},
     {"(i) -> (b:s, i-b:d(3))", "(i) -> (b:s, i-b:v)"},
     {"bcsr(2,2,unaligned)", "bcsr(3,4,unaligned)", "vbl", "skyline", "(i,j) -> (i:d, b:s, j-b:d(2))", "(i,j) -> (i:s, b:s, j-b:v)",
-     "(i,j) -> (j/2:s, b:s, j%2:d, i-b:d(3))", "(i,j) -> (j:d, b:s, i-b:v)", "(i,j) -> (b:s, i:d, j-b:d(3))", "(i,j) -> (j:d, b:q, i-b:v)"},
-    {"(i,j,k) -> (i:s, j:s, b:s, k-b:v)", "(i,j,k) -> (i:d, b:s, j-b:d(2), k:s)"}};
+     "(i,j) -> (j/2:s, b:s, j%2:d, i-b:d(3))", "(i,j) -> (j:d, b:s, i-b:v)", "(i,j) -> (b:s, i:d, j-b:d(3))", "(i,j) -> (j:d, b:q, i-b:v)",
+     "(i,j) -> (i/2:d, b:s desc, i%2:d, j-b:d(3))", "(i,j) -> (i:d, b:s unordered, j-b:v)", "(i,j) -> (i:s desc, b:s desc, j-b:v)",
+     "(i,j) -> (i:d, b:s, j-i-b:d(2))", "(i,j) -> (j:s, b:s desc, i+2*j-b:v)", "(i,j) -> (i:d, b:s unordered, i-j-b:d(3))"},
+    {"(i,j,k) -> (i:s, j:s, b:s, k-b:v)", "(i,j,k) -> (j:d, i:s, b:s, k-i-b:v)", "(i,j,k) -> (i:d, b:s, j-b:d(2), k:s)"}};
 
 const std::vector<std::vector<std::string>> plain_formats = {
     {}, {"d", "s", "b", "h"}, {"dd", "ds", "ss", "ds:1,0", "uq", "sd", "dh", "db"}, {"ddd", "sss", "uqq", "dss:2,0,1", "suq", "ssd"}};
@@ -148,8 +156,8 @@ std::optional<Tensor> in_layout(const Tensor& tensor, const std::map<std::string
   const auto drawn = layouts.find(name);
   const std::string blocks = dice.percent(75) ? dice.pick(block_layouts[order]) : random_layout(random, order);
   const std::string starts = dice.pick(block_starts[order]);
-  const std::string falling = dice.pick(falling_layouts[order]);
-  const std::string text = drawn != layouts.end() ? drawn->second : dice.percent(30) ? starts : dice.percent(25) ? falling : blocks;
+  const std::string other = dice.pick(layouts_in_other_orders[order]);
+  const std::string text = drawn != layouts.end() ? drawn->second : dice.percent(30) ? starts : dice.percent(35) ? other : blocks;
   auto format = parse_format(text);
   if (!format) return std::nullopt;
   auto stored = convert(tensor, *format, resources, "B");
@@ -197,6 +205,19 @@ RandomNetwork with_all_places(RandomNetwork random, const std::map<std::string, 
   return random;
 }
 
+/// Whether a level whose coordinates fall drives a loop.
+bool drives_downwards(const loop::Program& program) {
+  bool found = false;
+  (void)loop::walk(program, [&](const loop::Statement& statement, const loop::Path& path) -> Expected<void> {
+    for (const loop::Step& step : loop::steps_of(statement)) {
+      const loop::Storage& storage = program.storages[program.accesses[step.access].storage];
+      found = found || (step.use == loop::Use::drive && storage.falls(path.bound[step.access].size()));
+    }
+    return {};
+  });
+  return found;
+}
+
 }  // namespace
 
 TEST_CASE("operands located through their layouts change no result") {
@@ -212,7 +233,7 @@ TEST_CASE("operands located through their layouts change no result") {
   std::size_t followed = 0;
   std::size_t summed = 0;
   std::size_t covered = 0;
-  std::size_t falling = 0;
+  std::size_t falling = 0, driven = 0, scanned = 0;
   std::size_t structures = 0;
   for (std::uint64_t seed = all.first; seed < all.first + all.count; ++seed) {
     Dice dice(seed);
@@ -251,6 +272,7 @@ TEST_CASE("operands located through their layouts change no result") {
         return std::ranges::any_of(one.sums, [](const ModeSum& sum) { return sum.cover.has_value(); });
       });
       falling += std::ranges::any_of(exposure->tensors, [](const ExposedTensor& one) { return one.falling != 0; });
+      scanned += std::ranges::any_of(exposure->tensors, [](const ExposedTensor& one) { return one.scanned != 0; });
       REQUIRE(check(exposure->network));
       PlanOptions options = within_memory(over->network);
       options.machine = random_machine(seed);
@@ -274,6 +296,7 @@ TEST_CASE("operands located through their layouts change no result") {
         const auto lowered = lower(schedule, over->network, {});
         for (std::size_t nest = 0; lowered && nest < lowered->size(); ++nest)
           followed += print((*lowered)[nest].program).find("(gallop)") != std::string::npos;
+        for (std::size_t nest = 0; lowered && nest < lowered->size(); ++nest) driven += drives_downwards((*lowered)[nest].program);
       }
       // Beyond a band, whose levels are dense, there is no entry either.
       options = within_memory(over->network);
@@ -305,12 +328,14 @@ TEST_CASE("operands located through their layouts change no result") {
     CHECK(wrong_result(results->at("R"), expected) == "");
   }
   MESSAGE(forced << " networks with located operands, " << chosen << " chosen, " << summed << " at sums, " << covered
-                 << " by covering searches, " << falling << " that fall, " << followed
-                 << " programs with cursors");
+                 << " by covering searches, " << falling << " that fall, " << scanned << " in no order, " << driven
+                 << " programs that these drive downwards, " << followed << " with cursors");
   if (all.count >= 60) CHECK(forced > all.count / 3);
   if (all.count >= 60) CHECK(summed > all.count / 20);
   if (all.count >= 60) CHECK(covered > all.count / 20);
   if (all.count >= 60) CHECK(falling > all.count / 60);
+  if (all.count >= 60) CHECK(scanned > all.count / 60);
+  if (all.count >= 60) CHECK(driven > all.count / 60);
   if (all.count >= 60) CHECK(structures > all.count / 10);
   if (all.count >= 60) CHECK(chosen > all.count / 20);
 }

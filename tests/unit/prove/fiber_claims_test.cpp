@@ -310,6 +310,48 @@ TEST_CASE("claims of searches hold for all small fibers that fall, and without t
   CHECK_FALSE(every(false, [](const SmallFiber& each) { return searches_find(each.crd); }));
 }
 
+TEST_CASE("coordinates in no order differ, and without that one has two places") {
+  const Lookup lookup{.levels = compressed, .level = 0, .what = "x at j", .skeleton = "scan", .unordered = true};
+  for (const bool rise : {true, false}) {
+    CHECK(verdict_on(unique_claim(lookup, {.coordinates_rise = rise})) == Verdict::proven);
+    CHECK(verdict_on(unique_claim(lookup, {.coordinates_rise = rise, .coordinates_differ = false})) == Verdict::refuted);
+  }
+}
+
+TEST_CASE("claims of starts that fall, or come in no order, hold for all small rows of blocks") {
+  for (const std::uint64_t width : {0, 2, 3}) {
+    CAPTURE(width);
+    Lookup falling{.levels = compressed, .level = 0, .what = "B at b", .skeleton = "covering search downwards", .falls = true};
+    Lookup scanned{.levels = compressed, .level = 0, .what = "B at b", .skeleton = "covering scan", .unordered = true};
+    falling.cover = scanned.cover = width;
+    for (const bool rise : {true, false}) {
+      for (const auto claim : {covering_claim, probe_claim})
+        CHECK(verdict_on(claim(falling, {.coordinates_rise = rise})) == Verdict::proven);
+      CHECK(verdict_on(covering_claim(scanned, {.coordinates_rise = rise})) == Verdict::proven);
+      CHECK(verdict_on(covering_claim(falling, {.coordinates_rise = rise, .starts_apart = false})) == Verdict::refuted);
+      CHECK(verdict_on(covering_claim(scanned, {.coordinates_rise = rise, .starts_apart = false})) == Verdict::refuted);
+    }
+    CHECK(verdict_on(probe_claim(falling, {.coordinates_fall = false, .starts_apart = false})) == Verdict::refuted);
+    // The greatest that is not above is the one that covers, in whatever order they stand, where blocks do not overlap, and else is not.
+    const auto greatest_covers = [&](bool apart) {
+      bool holds = true;
+      for_each_row_of_blocks(width, {.coordinates_rise = apart, .starts_apart = apart}, [&](const SmallFiber& fiber) {
+        for (int wanted = 0; wanted < extent + 2; ++wanted) {
+          std::size_t greatest = fiber.crd.size(), there = fiber.crd.size();
+          for (std::size_t place = 0; place < fiber.crd.size(); ++place) {
+            if (fiber.crd[place] <= wanted && (greatest == fiber.crd.size() || fiber.crd[place] > fiber.crd[greatest])) greatest = place;
+            if (covers(fiber, place, wanted)) there = place;
+          }
+          holds = holds && (there == fiber.crd.size() || there == greatest);
+        }
+      });
+      return holds;
+    };
+    CHECK(greatest_covers(true));
+    CHECK_FALSE(greatest_covers(false));
+  }
+}
+
 TEST_CASE("below a run of a chain entries rise strictly") {
   const Lookup lookup{chain, 1, "T at j", "bisection"};
   for (const auto claim : {passed_claim, candidate_claim, probe_claim}) {
