@@ -5,6 +5,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <map>
 #include <random>
 
@@ -446,6 +448,62 @@ TEST_CASE("plain operands looked up at sums of digits change no result") {
   MESSAGE(forced << " networks with operands at digits, " << chosen << " chosen, " << kept << " programs with kept fingers");
   if (all.count >= 60) CHECK(forced > all.count / 6);
   if (all.count >= 60) CHECK(kept > all.count / 20);
+}
+
+TEST_CASE("located operands: absent entries annihilate NaN and infinities, stored zeros do not") {
+  const Runs all = runs(is_sanitized() ? 30 : 150);
+  const auto engine = Engine::create({});
+  REQUIRE(engine);
+  std::size_t met = 0;
+  for (std::uint64_t seed = all.first; seed < all.first + all.count; ++seed) {
+    Dice dice(seed);
+    const std::uint64_t rows = 1 + dice.below(9), columns = 1 + dice.below(12);
+    const auto scattered = [&](const char* name, const char* format) {
+      RandomOperand operand;
+      operand.name = name;
+      operand.extents = {rows, columns};
+      operand.format = *parse_format(format);
+      draw_entries(operand, 10 + dice.below(60), dice);
+      return *tensor_of(operand, Resources());
+    };
+    std::map<std::string, Tensor> plain;
+    plain["A"] = scattered("A", "ds");
+    const Tensor given = scattered("B", "ds");
+    const std::string text = dice.percent(50) ? dice.pick(layouts_in_other_orders[2]) : dice.pick(block_starts[2]);
+    const auto laid_out = convert(given, *parse_format(text), Resources(), "B");
+    if (!laid_out) continue;
+    // The places of the layout, zeros of it among them, as entries of plain levels.
+    plain["B"] = *build(*entries(*laid_out, false, Resources()), sparse_format(2), Resources(), "B");
+    std::vector<double> x(columns);
+    for (double& each : x) each = dice.pick(std::vector<double>{1, 2, -3, std::nan(""), std::numeric_limits<double>::infinity(), 0});
+    plain["x"] = *borrow_dense({columns}, x);
+    std::map<std::string, Tensor> tensors = plain;
+    tensors["B"] = *laid_out;
+    CAPTURE(seed);
+    CAPTURE(text);
+    const bool sums = dice.percent(50);
+    const std::string expression = sums ? "R(i) = (A(i,j) * B(i,j) * x(j))" : "R(i,j) = (A(i,j) * B(i,j) * x(j))";
+    CompileOptions options;
+    options.formats["R"] = sums ? dense_format(1) : sparse_format(2);
+    const auto result_of = [&](const std::map<std::string, Tensor>& operands) {
+      const auto kernel = engine->compile(expression, operands, options);
+      REQUIRE_MESSAGE(kernel, (kernel ? "" : kernel.error().message));
+      met += kernel->report().explanation.find(" at (") != std::string::npos;
+      Bindings bindings;
+      for (const auto& [name, tensor] : operands) bindings.set(name, tensor);
+      const auto results = kernel->run(bindings);
+      REQUIRE_MESSAGE(results, (results ? "" : results.error().message));
+      return *entries_of(results->at("R"), Resources());
+    };
+    const CoordinateMap found = result_of(tensors), expected = result_of(plain);
+    CHECK(found.size() == expected.size());
+    for (const auto& [coordinates, value] : expected) {
+      const auto there = found.find(coordinates);
+      REQUIRE(there != found.end());
+      CHECK((there->second == value || (std::isnan(there->second) && std::isnan(value))));
+    }
+  }
+  if (all.count >= 60) CHECK(met > all.count / 10);
 }
 
 }  // namespace located_test
