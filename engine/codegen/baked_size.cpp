@@ -281,7 +281,7 @@ class BakedWalk {
       std::uint64_t sum = static_cast<std::uint64_t>(each.offset);  // in 64 bits, as code computes it
       const bool constant = std::ranges::all_of(each.of, [&](const loop::Summand& summand) {
         const std::optional<std::uint64_t>& of = known.coordinates[summand.index];
-        if (of) sum += static_cast<std::uint64_t>(summand.factor) * *of;
+        if (of) sum += static_cast<std::uint64_t>(summand.factor) * summand.part.coordinate(*of);
         return of.has_value();
       });
       if (!constant) continue;

@@ -224,6 +224,8 @@ llvm::Value* Generator::sum_of(const loop::IndexDefinition& definition, const Sc
   llvm::Value* sum = emit_->constant(static_cast<std::uint64_t>(definition.offset));
   for (const loop::Summand& summand : definition.of) {
     llvm::Value* coordinate = scope.coordinates[summand.index];
+    if (summand.part.divisor != 1) coordinate = emit_->ir().CreateUDiv(coordinate, emit_->constant(summand.part.divisor));
+    if (summand.part.modulus != 0) coordinate = emit_->ir().CreateURem(coordinate, emit_->constant(summand.part.modulus));
     if (summand.factor == 1)
       sum = emit_->add(sum, coordinate);
     else if (summand.factor == -1)

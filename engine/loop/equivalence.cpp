@@ -14,8 +14,8 @@ namespace {
 /// `symbols`: of the levels of the access.
 std::string name_of(const Program& program, const Symbol& symbol, const std::vector<Symbol>& symbols) {
   const auto name = [&](IndexId index, std::uint32_t copy) { return program.indices[index] + std::string(copy, '\''); };
-  std::vector<std::pair<std::string, std::int64_t>> summands{{name(symbol.index, symbol.copy), symbol.factor}};
-  for (const Symbol::Other& other : symbol.others) summands.emplace_back(name(other.index, other.copy), other.factor);
+  std::vector<std::pair<std::string, std::int64_t>> summands{{name(symbol.index, symbol.copy) + symbol.own_part.text(), symbol.factor}};
+  for (const Symbol::Other& other : symbol.others) summands.emplace_back(name(other.index, other.copy) + other.part.text(), other.factor);
   for (const Symbol::Start& start : symbol.starts) summands.emplace_back(name_of(program, symbols[start.level], symbols), start.factor);
   const std::string sum = sum_text(summands, symbol.offset, false);
   if (symbol.cover) return cover_text(sum, *symbol.cover, false);

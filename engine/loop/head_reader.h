@@ -106,7 +106,10 @@ class HeadReader : protected TokenReader {
     sum(definition);
     if (grouped) expect(")");
     const bool one = !failed() && definition.of.size() == 1 && definition.of.front().factor == 1 && definition.offset == 0;
-    if (grouped || one) {
+    const bool part = one && !grouped && !definition.of.front().part.is_whole();
+    if (part && !at("below")) {
+      definition.part = std::exchange(definition.of.front().part, IndexPart{});
+    } else if (grouped || (one && !part)) {
       if (one && !at("/") && !at("%") && !at("below")) error("expected \"/\" or \"%\", and a number");
       if (accept("/")) definition.part.divisor = positive();
       if (accept("%")) definition.part.modulus = positive();
@@ -131,7 +134,7 @@ class HeadReader : protected TokenReader {
       summand(definition);
     } while (!failed() && (at("+") || at("-")));
   }
-  /// "j", "+ j", "- 3*j", "+ 4".
+  /// "j", "+ j", "- 3*j / 2", "+ 4".
   void summand(IndexDefinition& definition) {
     const bool negative = accept("-");
     if (!negative) accept("+");
@@ -152,7 +155,9 @@ class HeadReader : protected TokenReader {
     const std::string text = name("an index");
     const auto index = static_cast<IndexId>(find(program_.indices, text, itself));
     if (!failed() && index >= definition.index) error_at_token(where, ErrorKind::input, "index " + text + " is not listed before this one");
-    definition.of.push_back({index, signed_number(factor)});
+    Summand& last = definition.of.emplace_back(Summand{index, signed_number(factor)});
+    if (accept("/")) last.part.divisor = positive();
+    if (accept("%")) last.part.modulus = positive();
   }
   std::uint64_t positive() {
     if (at("0")) error("expected a number of at least 1");

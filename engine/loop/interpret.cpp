@@ -118,7 +118,8 @@ class Interpreter {
   /// Of the loops entered; of a sum below 0 none that there is.
   std::uint64_t given_coordinate(const IndexDefinition& definition) const {
     Wide sum = definition.offset;
-    for (const Summand& summand : definition.of) sum += Wide{summand.factor} * Wide{coordinates_[summand.index]};
+    for (const Summand& summand : definition.of)
+      sum += Wide{summand.factor} * Wide{summand.part.coordinate(coordinates_[summand.index])};
     return sum < 0 ? ~std::uint64_t{0} : definition.part.coordinate(static_cast<std::uint64_t>(sum));
   }
 

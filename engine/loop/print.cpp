@@ -77,13 +77,20 @@ class Printer {
     return id < program_.accesses.size() ? program_.accesses[id].name : fmt::format("?{}", id);
   }
 
+  /// "j / 4 % 2".
+  static std::string part_text(std::string name, const IndexPart& part) {
+    if (part.divisor != 1) name += fmt::format(" / {}", part.divisor);
+    if (part.modulus != 0) name += fmt::format(" % {}", part.modulus);
+    return name;
+  }
+
   /// "i, j, J = j / 4, d = j - i + 3 below 7".
   std::string indices() const {
     std::vector<std::string> listed = program_.indices;
     for (const IndexDefinition& each : program_.definitions) {
       if (each.index >= listed.size()) continue;
       std::vector<std::pair<std::string, std::int64_t>> summands;
-      for (const Summand& summand : each.of) summands.emplace_back(index_name(summand.index), summand.factor);
+      for (const Summand& summand : each.of) summands.emplace_back(part_text(index_name(summand.index), summand.part), summand.factor);
       const bool divided = each.part.divisor != 1 || (!each.is_sum() && each.part.modulus == 0);
       const bool grouped = each.is_sum() && !each.part.is_whole() && !each.cover;
       const std::string sum = sum_text(summands, each.offset, true);

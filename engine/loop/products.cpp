@@ -126,6 +126,7 @@ class Expansion {
       if (definition != nullptr) {
         symbol.part = definition->part;
         symbol.factor = first->factor;
+        symbol.own_part = first->part;
         symbol.offset = definition->offset;
         symbol.extent = definition->extent;
         symbol.cover = definition->cover;
@@ -137,7 +138,7 @@ class Expansion {
             continue;
           }
           const Symbol& loop = environment.at(other.index);
-          symbol.others.push_back({loop.index, loop.copy, other.factor});
+          symbol.others.push_back({loop.index, loop.copy, other.factor, other.part});
         }
       }
       result.symbols.push_back(std::move(symbol));

@@ -21,12 +21,14 @@ struct Symbol {
     IndexId index = 0;
     std::uint32_t copy = 0;
     std::int64_t factor = 1;
+    IndexPart part = {};
     auto operator<=>(const Other&) const = default;
   };
   IndexId index = 0;
   std::uint32_t copy = 0;
   IndexPart part = {};
   std::int64_t factor = 1;
+  IndexPart own_part = {};  ///< of the first index, in a sum
   std::vector<Other> others = {};  ///< of a sum, beside the first index
   std::int64_t offset = 0;
   std::optional<std::uint64_t> extent = {};  ///< of a sum

@@ -23,15 +23,16 @@ using IndexId = std::uint32_t;    ///< position in Program::indices
 using StorageId = std::uint32_t;  ///< position in Program::storages
 using AccessId = std::uint32_t;   ///< position in Program::accesses
 
-/// factor * index, of an index with loops.
+/// factor * a part of an index with loops.
 struct Summand {
   IndexId index = 0;
   std::int64_t factor = 1;
+  IndexPart part = {};
   auto operator<=>(const Summand&) const = default;
 };
 
-/// An index that others give: J = j / 4 and d = j - i + 3 are parts of affine sums of indices with loops, bound where the last of these
-/// is. Levels of inputs are located at them; no loop goes over them. A part of one index has as many coordinates as come of those of that;
+/// An index that others give: J = j / 4, d = j - i + 3 and D = j / 2 - i / 2 + 3 are parts of affine sums of indices with loops, or of parts
+/// of these, bound where the last of them is. Levels of inputs are located at them; no loop goes over them. A part of one index has as many coordinates as come of those of that;
 /// a sum those below its extent: at other values, which stay within 64 bits, there is no entry.
 struct IndexDefinition {
   IndexId index = 0;

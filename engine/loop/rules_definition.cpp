@@ -23,6 +23,11 @@ Expected<void> check_sum(const Program& program, const IndexDefinition& each) {
       return input_error(fmt::format("definition: {} has {} twice in its sum", name, of));
     if (summand.factor == 0 || summand.factor > largest_factor || summand.factor < -largest_factor)
       return input_error(fmt::format("definition: {} has {} {} times: it is once or more, up to 2^31", name, of, summand.factor));
+    if (summand.part.divisor == 0) return input_error(fmt::format("definition: {} has {} divided by 0 in its sum", name, of));
+    if (!summand.part.is_whole() && !each.is_sum())
+      return input_error(fmt::format("definition: {} has a part of {} in its sum, but no extent", name, of));
+    if (!summand.part.is_whole() && definition_of(program, summand.index) != nullptr)
+      return input_error(fmt::format("definition: {} has a part of the start {} in its sum", name, of));
   }
   if (each.offset > furthest_offset || each.offset < -furthest_offset)
     return input_error(fmt::format("definition: {} is moved by {}: 2^62 is as far as it goes", name, each.offset));

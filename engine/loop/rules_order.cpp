@@ -138,11 +138,13 @@ Expected<void> check_finger(const Program& program) {
       const std::size_t level = path.bound[step.access].size() + earlier;
       const IndexDefinition* const given = definition_of(program, access.indices[level]);
       if (given != nullptr && given->is_given_by(loop->index)) {
-        if (given->part.modulus != 0)
+        const Summand& moved = *std::ranges::find(given->of, loop->index, &Summand::index);
+        const std::uint64_t modulus = given->part.modulus != 0 ? given->part.modulus : moved.part.modulus;
+        if (modulus != 0)
           return input_error(fmt::format("{}: level {} of {} has the index {}, which falls with every {}-th {}", what, level,
-                                         print(program, access), program.indices[given->index], given->part.modulus,
+                                         print(program, access), program.indices[given->index], modulus,
                                          program.indices[loop->index]));
-        if (std::ranges::find(given->of, loop->index, &Summand::index)->factor < 0)
+        if (moved.factor < 0)
           return input_error(fmt::format("{}: level {} of {} has the index {}, which falls while {} rises", what, level,
                                          print(program, access), program.indices[given->index], program.indices[loop->index]));
       }

@@ -204,8 +204,10 @@ class Presence {
       if (definition->cover) return {};  // each access finds its own start
       Meaning given{.kind = Meaning::Kind::sum, .part = definition->part, .offset = definition->offset, .extent = definition->extent};
       for (const Summand& summand : definition->of) {
-        given.sum.emplace_back(meaning(path, summand.index, view, with), summand.factor);
-        if (given.sum.back().first.kind == Meaning::Kind::own) return {};
+        Meaning of = meaning(path, summand.index, view, with);
+        if (of.kind == Meaning::Kind::own) return {};
+        if (!summand.part.is_whole()) of = {.kind = Meaning::Kind::sum, .part = summand.part, .sum = {{std::move(of), 1}}};
+        given.sum.emplace_back(std::move(of), summand.factor);
       }
       return given;
     }

@@ -167,12 +167,13 @@ class ForestBuilder {
     if (storage.is_sum(level)) {
       const ModeSum& sum = storage.sums[level];
       definition.of.front().factor = sum.factor;
+      definition.of.front().part = sum.part;
       definition.offset = sum.offset;
       definition.extent = storage.extents[level];
       definition.cover = sum.cover;
       for (const ModeSum::Other& other : sum.others) {
         const bool counts = storage.is_cover(other.mode);
-        definition.of.push_back({counts ? index_at(access, other.mode) : index_of(access.indices[other.mode]), other.factor});
+        definition.of.push_back({counts ? index_at(access, other.mode) : index_of(access.indices[other.mode]), other.factor, other.part});
         name += counts ? "_inside" : "_" + program.indices[definition.of.back().index];
       }
       if (sum.others.empty()) name += sum.cover ? "_start" : "_moved";
@@ -460,9 +461,9 @@ class ForestBuilder {
     const NestStorage& storage = nest_.storages[access.storage];
     if (!storage.is_sum(level)) return level >= storage.parts.size() || storage.parts[level].modulus == 0;
     const ModeSum& sum = storage.sums[level];
-    if (access.indices[level] == index) return sum.factor > 0;
+    if (access.indices[level] == index) return sum.factor > 0 && sum.part.modulus == 0;
     return std::ranges::any_of(sum.others, [&](const ModeSum::Other& other) {
-      return access.indices[other.mode] == index && other.factor > 0;
+      return access.indices[other.mode] == index && other.factor > 0 && other.part.modulus == 0;
     });
   }
 

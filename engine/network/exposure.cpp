@@ -151,40 +151,52 @@ struct LocatedLevels {
   std::uint64_t scanned = 0;  ///< bit n: coordinates of level n come in no order
 };
 
-/// A level's coordinate as a sum of modes: its value less the first one of its range, which may be a sum too, as of j:d(i..). By mode the
-/// factor, and the offset last; nothing where it is no sum, or the first one is the greater of two.
-std::optional<std::vector<std::int64_t>> coordinate_of(const Placement& placement, std::size_t level) {
+/// A sum of modes, or of parts of them, each once: by mode its factor, 0 of those that it has not, and part.
+struct SumOfModes {
+  explicit SumOfModes(std::size_t modes) : factors(modes), parts(modes) {}
+
+  /// False where a term is none of a mode, or of another part of one that is there.
+  bool add(const AffineTerm& term, std::int64_t times) {
+    if (term.sum || term.variable >= factors.size() || !is_sayable(term.factor)) return false;
+    const IndexPart part{static_cast<std::uint64_t>(term.divisor), static_cast<std::uint64_t>(term.modulus)};
+    if (factors[term.variable] != 0 && parts[term.variable] != part) return false;
+    factors[term.variable] += times * term.factor;
+    parts[term.variable] = part;
+    return is_sayable(factors[term.variable]);
+  }
+  bool is_empty() const { return std::ranges::all_of(factors, [](std::int64_t factor) { return factor == 0; }); }
+
+  std::vector<std::int64_t> factors;
+  std::vector<IndexPart> parts;
+  std::int64_t offset = 0;
+};
+
+/// A level's coordinate as a sum of modes: its value less the first one of its range, which may be a sum too, as of j:d(i..). Nothing where
+/// it is no sum, or the first one is the greater of two.
+std::optional<SumOfModes> coordinate_of(const Placement& placement, std::size_t level) {
   const LayoutLevel& stored = placement.layout().levels[level];
   if (!stored.value) return std::nullopt;
   const PlacedLevel& placed = placement.levels()[level];
-  const std::size_t modes = placement.layout().modes.size();
-  std::vector<std::int64_t> factors(modes + 1);
-  const auto add = [&](const Affine& sum, std::int64_t times) {
-    for (const AffineTerm& term : sum.terms()) {
-      if (term.sum || term.divisor != 1 || term.modulus != 0 || term.variable >= modes) return false;
-      factors[term.variable] += times * term.factor;
-    }
-    factors.back() += times * sum.constant();
-    return true;
+  SumOfModes sum(placement.layout().modes.size());
+  const auto add = [&](const Affine& value, std::int64_t times) {
+    sum.offset += times * value.constant();
+    return std::ranges::all_of(value.terms(), [&](const AffineTerm& term) { return sum.add(term, times); });
   };
   if (!add(*stored.value, 1)) return std::nullopt;
   if (placed.low) {
     const auto least = stored.low->range(placement.ranges());
     if (!least || least->least < placed.range.least || !add(*stored.low, -1)) return std::nullopt;
   } else {
-    factors.back() -= placed.range.least;
+    sum.offset -= placed.range.least;
   }
-  for (std::size_t mode = 0; mode < modes; ++mode)
-    if (!is_sayable(factors[mode])) return std::nullopt;
   constexpr std::int64_t most_moved = std::int64_t{1} << 61;
-  return factors.back() > most_moved || factors.back() < -most_moved ? std::nullopt : std::optional(factors);
+  return sum.offset > most_moved || sum.offset < -most_moved ? std::nullopt : std::optional(std::move(sum));
 }
 
 /// Blocks that begin anywhere: of (i:d, b:s, j-b:v) the second level finds the start that is not above j, the third counts from it.
 struct CoveredLevels {
   std::uint32_t starts = 0, counted = 0;  ///< levels
-  std::vector<std::int64_t> factors = {}; ///< by mode, of the sum that is covered: j, or j - i
-  std::int64_t offset = 0;                ///< j + offset is the greatest start that may cover j, and j + offset - b what is counted
+  SumOfModes sum{0};  ///< what is covered, j, j - i or j / 2: the greatest start that may cover it, of which less that the rest is counted
   std::uint64_t width = 0;                ///< of a block; 0: lengths say
 };
 
@@ -205,18 +217,17 @@ std::optional<CoveredLevels> covered_levels(const Placement& placement) {
   if (runs ? covered.counted != covered.starts + 1 : !is_dense(counted.kind)) return std::nullopt;
   const auto free = static_cast<std::uint32_t>(layout.modes.size());
   bool counts_down = false;
-  covered.factors.resize(free);
+  covered.sum = SumOfModes(free);
   for (const AffineTerm& term : counted.value->terms()) {
-    if (term.sum || term.divisor != 1 || term.modulus != 0 || !is_sayable(term.factor)) return std::nullopt;
-    if (term.variable == free && term.factor == -1 && !counts_down) counts_down = true;
-    else if (term.variable < free) covered.factors[term.variable] += term.factor;
-    else return std::nullopt;
+    const bool whole = !term.sum && term.divisor == 1 && term.modulus == 0;
+    if (term.variable == free && whole && term.factor == -1 && !counts_down) counts_down = true;
+    else if (!covered.sum.add(term, 1)) return std::nullopt;
   }
-  if (!counts_down || std::ranges::count(covered.factors, 0) == static_cast<std::ptrdiff_t>(free)) return std::nullopt;
+  if (!counts_down || covered.sum.is_empty()) return std::nullopt;
   const Wide offset = Wide{counted.value->constant()} - placement.levels()[covered.starts].range.least - placed.range.least;
   constexpr Wide most_moved = Wide{1} << 61;
   if (offset > most_moved || offset < -most_moved || Wide{placed.extent} > most_moved) return std::nullopt;
-  covered.offset = static_cast<std::int64_t>(offset);
+  covered.sum.offset = static_cast<std::int64_t>(offset);
   if (!runs) covered.width = placed.extent;
   if (!runs && covered.width == 0) return std::nullopt;
   return covered;
@@ -230,7 +241,7 @@ std::optional<LocatedLevels> located_sums(const Placement& placement) {
   if (!covered && (!layout.free.empty() || placement.depends_on_data())) return std::nullopt;
   const auto of_block = [&](std::uint32_t level) { return covered && (level == covered->starts || level == covered->counted); };
   LocatedLevels located;
-  std::vector<std::optional<std::vector<std::int64_t>>> coordinates(layout.levels.size());
+  std::vector<std::optional<SumOfModes>> coordinates(layout.levels.size());
   std::map<std::uint32_t, std::uint32_t> level_of;  // by mode: one of which it is the own one
   for (std::uint32_t level = 0; level < layout.levels.size(); ++level) {
     const LevelOrder order = layout.levels[level].order;
@@ -239,64 +250,52 @@ std::optional<LocatedLevels> located_sums(const Placement& placement) {
     if (order == LevelOrder::unordered) located.scanned |= std::uint64_t{1} << level;
     if (of_block(level)) {
       located.parts.push_back({});
+      coordinates[level] = covered->sum;
       continue;
     }
     const auto part = has_lengths(layout.levels[level].kind) ? std::nullopt : part_in_any_order(layout, layout.levels[level]);
     if (part && part->own) return std::nullopt;
     located.parts.push_back(part.value_or(ModePart{}));
-    if (part && part->divisor == 1 && part->modulus == 0) level_of.try_emplace(part->mode, level);
+    if (part) level_of.try_emplace(part->mode, level);
     if (!part) coordinates[level] = coordinate_of(placement, level);
     if (!part && !coordinates[level]) return std::nullopt;
   }
-  // A sum's own mode is one that no other level has.
-  const auto own_of = [&](const std::vector<std::int64_t>& factors) {
+  // A sum's own mode is one that no other level has; that of a start is the one of what counts from it.
+  const auto take_own = [&](std::uint32_t level) {
+    if (!coordinates[level]) return true;
+    const std::vector<std::int64_t>& factors = coordinates[level]->factors;
     std::optional<std::uint32_t> own;
     for (std::uint32_t mode = 0; mode < layout.modes.size(); ++mode) {
       if (factors[mode] == 0) continue;
       if (!own || (level_of.contains(*own) && !level_of.contains(mode))) own = mode;
     }
-    return own;
-  };
-  if (covered) {
-    const std::uint32_t own = *own_of(covered->factors);
-    for (const std::uint32_t level : {covered->starts, covered->counted}) located.parts[level].mode = own;
-    level_of.try_emplace(own, covered->counted);
-  }
-  for (std::uint32_t level = 0; level < layout.levels.size(); ++level) {
-    if (!coordinates[level]) continue;
-    const std::optional<std::uint32_t> own = own_of(*coordinates[level]);
-    if (!own) return std::nullopt;
+    if (!own) return false;
     located.parts[level].mode = *own;
     level_of.try_emplace(*own, level);
+    return true;
+  };
+  if (covered) {
+    take_own(covered->counted);
+    located.parts[covered->starts].mode = located.parts[covered->counted].mode;
   }
+  for (std::uint32_t level = 0; level < layout.levels.size(); ++level)
+    if (!of_block(level) && !take_own(level)) return std::nullopt;
   for (std::uint32_t level = 0; level < layout.levels.size(); ++level) {
     ModeSum& sum = located.sums.emplace_back();
-    if (of_block(level)) {
-      sum.offset = covered->offset;
-      sum.within = true;
-      if (Wide{placement.levels()[level].extent} > furthest) return std::nullopt;
-      const std::uint32_t own = located.parts[level].mode;
-      sum.factor = covered->factors[own];
-      for (std::uint32_t mode = 0; mode < layout.modes.size(); ++mode) {
-        if (mode == own || covered->factors[mode] == 0) continue;
-        if (!level_of.contains(mode)) return std::nullopt;
-        sum.others.push_back({level_of.at(mode), covered->factors[mode]});
-      }
-      if (level == covered->starts) sum.cover = covered->width;
-      else sum.others.push_back({covered->starts, -1});
-      continue;
-    }
     if (!coordinates[level]) continue;
-    const std::uint32_t own = located.parts[level].mode;
-    sum.factor = (*coordinates[level])[own];
-    sum.offset = coordinates[level]->back();
-    sum.within = placement.levels()[level].extent != placement.extents()[own];
     if (Wide{placement.levels()[level].extent} > furthest) return std::nullopt;
+    const std::uint32_t own = located.parts[level].mode;
+    sum.factor = coordinates[level]->factors[own];
+    sum.part = coordinates[level]->parts[own];
+    sum.offset = coordinates[level]->offset;
+    sum.within = of_block(level) || placement.levels()[level].extent != placement.extents()[own];
     for (std::uint32_t mode = 0; mode < layout.modes.size(); ++mode) {
-      if (mode == own || (*coordinates[level])[mode] == 0) continue;
+      if (mode == own || coordinates[level]->factors[mode] == 0) continue;
       if (!level_of.contains(mode)) return std::nullopt;
-      sum.others.push_back({level_of.at(mode), (*coordinates[level])[mode]});
+      sum.others.push_back({level_of.at(mode), coordinates[level]->factors[mode], coordinates[level]->parts[mode]});
     }
+    if (covered && level == covered->starts) sum.cover = covered->width;
+    if (covered && level == covered->counted) sum.others.push_back({covered->starts, -1});
   }
   return located;
 }

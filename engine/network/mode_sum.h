@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/network/index_part.h"
+
 namespace weft {
 
 /// "j - i + 3" of {{"j", 1}, {"i", -1}} and 3; without spaces "j-i+3".
@@ -34,15 +36,17 @@ inline std::string cover_text(const std::string& sum, std::uint64_t width, bool 
   return "cover(" + sum + (width == 0 ? "" : (spaces ? ", " : ",") + std::to_string(width)) + ")";
 }
 
-/// factor times the index of the mode itself, and others times those of other modes of the access, and an offset. Of another mode that
+/// factor times the index of the mode itself, or a part of it, and others times those of other modes of the access, and an offset: j/2-i/2+3. Of another mode that
 /// holds starts it is the start that is found: j - cover(j,4).
 struct ModeSum {
   struct Other {
     std::uint32_t mode = 0;
     std::int64_t factor = 1;
+    IndexPart part = {};
     bool operator==(const Other&) const = default;
   };
   std::int64_t factor = 1;
+  IndexPart part = {};
   std::vector<Other> others = {};
   std::int64_t offset = 0;
   bool within = false;  ///< the mode has another extent than its index, where there is nothing beyond
@@ -51,7 +55,7 @@ struct ModeSum {
   std::optional<std::uint64_t> cover = {};
   bool operator==(const ModeSum&) const = default;
 
-  bool is_whole() const { return factor == 1 && others.empty() && offset == 0 && !within && !cover; }
+  bool is_whole() const { return factor == 1 && part.is_whole() && others.empty() && offset == 0 && !within && !cover; }
 };
 
 }  // namespace weft

@@ -31,9 +31,9 @@ Expected<void> check_names(const Network& network) {
 Expected<void> check_sum(const Network& network, const TensorAccess& access, std::size_t mode) {
   const TensorDeclaration& tensor = network.tensors[access.tensor];
   std::set<IndexId> summed{access.indices[mode]};
-  bool good = !tensor.is_result && tensor.sums[mode].factor != 0 && (mode >= tensor.parts.size() || tensor.parts[mode].is_whole());
+  bool good = !tensor.is_result && tensor.sums[mode].factor != 0 && tensor.sums[mode].part.divisor != 0 && (mode >= tensor.parts.size() || tensor.parts[mode].is_whole());
   for (const ModeSum::Other& other : tensor.sums[mode].others) {
-    good = good && other.factor != 0 && other.mode < access.indices.size();
+    good = good && other.factor != 0 && other.part.divisor != 0 && other.mode < access.indices.size();
     // A start is of the index itself, found before, and by none else.
     const bool counts = !tensor.is_cover(mode) && other.mode < mode && access.indices[other.mode] == access.indices[mode];
     good = good && (tensor.is_cover(other.mode) ? counts
@@ -170,9 +170,11 @@ std::string located_text(const Network& network, const TensorAccess& access, std
 std::string located_text(const TensorDeclaration& tensor, std::size_t mode, const std::function<std::string(std::size_t)>& name) {
   if (!tensor.is_sum(mode)) return name(mode) + (mode < tensor.parts.size() ? tensor.parts[mode].text() : "");
   const ModeSum& sum = tensor.sums[mode];
-  std::vector<std::pair<std::string, std::int64_t>> summands{{name(mode), sum.factor}};
-  for (const ModeSum::Other& other : sum.others)
-    summands.emplace_back(tensor.is_cover(other.mode) ? located_text(tensor, other.mode, name) : name(other.mode), other.factor);
+  std::vector<std::pair<std::string, std::int64_t>> summands{{name(mode) + sum.part.text(), sum.factor}};
+  for (const ModeSum::Other& other : sum.others) {
+    const bool counts = tensor.is_cover(other.mode);
+    summands.emplace_back(counts ? located_text(tensor, other.mode, name) : name(other.mode) + other.part.text(), other.factor);
+  }
   const std::string text = sum_text(summands, sum.offset, false);
   return sum.cover ? cover_text(text, *sum.cover, false) : text;
 }

@@ -118,14 +118,43 @@ std::string Iteration::sum(const loop::IndexDefinition& definition) {
   if (!definition.is_sum()) return coordinate(definition.of.front().index);
   std::vector<std::string> parts;
   for (const loop::Summand& summand : definition.of) {
-    const std::string of = coordinate(summand.index);
+    const std::string of = part_of(summand.index, summand.part);
     parts.push_back(summand.factor == 1 ? of : fmt::format("(* {} {})", number_text(summand.factor), of));
   }
   if (definition.offset != 0) parts.push_back(number_text(definition.offset));
   return joined("+", parts, "0");
 }
 
-/// x / d as q: d * q + h = x, 0 <= h < d; q % m as r: m * e + r = q, 0 <= r < m. Of a sum alone what it is.
+/// A part of the coordinate of an index, in a sum with others.
+std::string Iteration::part_of(loop::IndexId index, const IndexPart& part) {
+  const std::string of = coordinate(index);
+  if (part.is_whole()) return of;
+  const std::size_t depth = path_.depth_of_loop(index);
+  const std::string name = fmt::format("{}_{}_{}", program_.indices[index], part.divisor, part.modulus);
+  const bool known = depth < shared_ || decided_[depth].contains("part_" + name);
+  std::string constant = named("part_" + name, depth);
+  if (!known) divide(of, part, name, constant, depth);
+  return constant;
+}
+
+/// x / d as q: d * q + h = x, 0 <= h < d; q % m as r: m * e + r = q, 0 <= r < m.
+void Iteration::divide(std::string of, const IndexPart& part, const std::string& name, const std::string& constant, std::size_t depth) {
+  if (part.divisor != 1) {
+    const std::string quotient = part.modulus == 0 ? constant : named(fmt::format("q_{}", name), depth);
+    const std::string rest = named(fmt::format("h_{}", name), depth);
+    query_.require(equal(fmt::format("(+ (* {} {}) {})", part.divisor, quotient, rest), of));
+    query_.require(not_above("0", rest));
+    query_.require(less(rest, fmt::format("{}", part.divisor)));
+    of = quotient;
+  }
+  if (part.modulus == 0) return;
+  const std::string times = named(fmt::format("e_{}", name), depth);
+  query_.require(equal(fmt::format("(+ (* {} {}) {})", part.modulus, times, constant), of));
+  query_.require(not_above("0", constant));
+  query_.require(less(constant, fmt::format("{}", part.modulus)));
+}
+
+/// Of a sum alone what it is.
 void Iteration::give(const loop::IndexDefinition& definition, const std::string& constant, std::size_t depth) {
   const std::string& name = program_.indices[definition.index];
   std::string of = sum(definition);
@@ -135,19 +164,7 @@ void Iteration::give(const loop::IndexDefinition& definition, const std::string&
     return;
   }
   if (definition.part.is_whole()) query_.require(equal(constant, of));
-  if (definition.part.divisor != 1) {
-    const std::string quotient = definition.part.modulus == 0 ? constant : named(fmt::format("q_{}", name), depth);
-    const std::string rest = named(fmt::format("h_{}", name), depth);
-    query_.require(equal(fmt::format("(+ (* {} {}) {})", definition.part.divisor, quotient, rest), of));
-    query_.require(not_above("0", rest));
-    query_.require(less(rest, fmt::format("{}", definition.part.divisor)));
-    of = quotient;
-  }
-  if (definition.part.modulus == 0) return;
-  const std::string times = named(fmt::format("e_{}", name), depth);
-  query_.require(equal(fmt::format("(+ (* {} {}) {})", definition.part.modulus, times, constant), of));
-  query_.require(not_above("0", constant));
-  query_.require(less(constant, fmt::format("{}", definition.part.modulus)));
+  else divide(of, definition.part, name, constant, depth);
 }
 
 bool Iteration::is_ranged(std::size_t depth) const { return drivers(program_, path_, depth).empty(); }

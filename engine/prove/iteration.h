@@ -82,6 +82,8 @@ class Iteration {
   std::string named(const std::string& name, std::size_t depth);
   std::string given_extent(const loop::IndexDefinition& definition, const std::string& name);
   std::string sum(const loop::IndexDefinition& definition);
+  std::string part_of(loop::IndexId index, const IndexPart& part);
+  void divide(std::string of, const IndexPart& part, const std::string& name, const std::string& constant, std::size_t depth);
   void give(const loop::IndexDefinition& definition, const std::string& constant, std::size_t depth);
   bool is_ranged(std::size_t depth) const;
   void bind_packed(loop::AccessId access, std::size_t level, const std::string& position);

@@ -25,11 +25,11 @@ bool may_be_dense(double combinations, double distinct, double fill_limit) {
 double share_in_range(const TensorDeclaration& tensor, std::size_t mode, const ScheduledAccess& access, const Network& network) {
   const ModeSum& sum = tensor.sums[mode];
   double values = 1;
-  const auto add = [&](std::size_t at, std::int64_t factor) {
-    values += std::abs(static_cast<double>(factor)) * (static_cast<double>(network.indices[access.indices[at]].extent) - 1);
+  const auto add = [&](std::size_t at, std::int64_t factor, const IndexPart& part) {
+    values += std::abs(static_cast<double>(factor)) * (static_cast<double>(part.extent(network.indices[access.indices[at]].extent)) - 1);
   };
-  add(mode, sum.factor);
-  for (const ModeSum::Other& other : sum.others) add(other.mode, other.factor);
+  add(mode, sum.factor, sum.part);
+  for (const ModeSum::Other& other : sum.others) add(other.mode, other.factor, other.part);
   return values > 0 ? std::min(1.0, static_cast<double>(tensor.extents[mode]) / values) : 1;
 }
 

@@ -76,7 +76,7 @@ struct SummedLayout {
 
 const std::vector<SummedLayout> summed_layouts = {
     {"dia"}, {"(i,j) -> (j-i:s, j:d)"}, {"(i,j) -> (i-j:s, i:d)"}, {"(i,j) -> (i+j:s, i:d)"}, {"(i,j) -> (i:d, j-i:s)"},
-    {"(i,j) -> (j-i:s desc, j:d)"}, {"(i,j) -> (i:d, j-i:s desc)"}, {"(i,j) -> (i:d, j+i:s unordered)"},
+    {"(i,j) -> (j/2-i/2:s, i/2:d, i%2:d, j%2:d)"}, {"(i,j) -> (i/3:d, j/2-i/3:s unordered, i%3:d, j%2:d)"}, {"(i,j) -> (j-i:s desc, j:d)"}, {"(i,j) -> (i:d, j-i:s desc)"}, {"(i,j) -> (i:d, j+i:s unordered)"},
     {"(i,j) -> (j:s, j-i:s)"}, {"(i,j) -> (j-i:d, i:s)"}, {"(i,j) -> (i+2*j:h, j:d)"}, {"(i,j) -> (i:d, j-i:b)"},
     {"(i,j) -> (j-i:u, j:q)"}, {"(i,j) -> (i/2:d, j-i:s, i%2:d)"}, {"band(2,1)", -2, 1}, {"band(0,0)", 0, 0}, {"band(1,3)", -1, 3},
     {"(i,j) -> (j:d, i-j:d(-1..3))", -2, 1}, {"lower", -99, 0}, {"upper", 0, 99}, {"(i,j) -> (i:s, j:d(..i+1))", -99, 0},
@@ -101,7 +101,8 @@ const std::vector<std::vector<std::string>> block_starts = {
     {"bcsr(2,2,unaligned)", "bcsr(3,4,unaligned)", "vbl", "skyline", "(i,j) -> (i:d, b:s, j-b:d(2))", "(i,j) -> (i:s, b:s, j-b:v)",
      "(i,j) -> (j/2:s, b:s, j%2:d, i-b:d(3))", "(i,j) -> (j:d, b:s, i-b:v)", "(i,j) -> (b:s, i:d, j-b:d(3))", "(i,j) -> (j:d, b:q, i-b:v)",
      "(i,j) -> (i/2:d, b:s desc, i%2:d, j-b:d(3))", "(i,j) -> (i:d, b:s unordered, j-b:v)", "(i,j) -> (i:s desc, b:s desc, j-b:v)",
-     "(i,j) -> (i:d, b:s, j-i-b:d(2))", "(i,j) -> (j:s, b:s desc, i+2*j-b:v)", "(i,j) -> (i:d, b:s unordered, i-j-b:d(3))"},
+     "(i,j) -> (i:d, b:s, j-i-b:d(2))", "(i,j) -> (j:s, b:s desc, i+2*j-b:v)", "(i,j) -> (i:d, b:s unordered, i-j-b:d(3))",
+     "(i,j) -> (i:d, b:s, j/2-b:d(2), j%2:d)", "(i,j) -> (i/2:d, b:s desc, i%2:d, j/3-i/2-b:v, j%3:d)"},
     {"(i,j,k) -> (i:s, j:s, b:s, k-b:v)", "(i,j,k) -> (j:d, i:s, b:s, k-i-b:v)", "(i,j,k) -> (i:d, b:s, j-b:d(2), k:s)"}};
 
 const std::vector<std::vector<std::string>> plain_formats = {

@@ -85,31 +85,47 @@ std::optional<Interpretation> random_values(const Program& program, bool special
   return values;
 }
 
-/// What is done to loops of "j'", "j'/4%2", "j-i+3", "(3*J+c)/4".
+/// What is done to loops of "j'", "j'/4%2", "j-i+3", "j/2-i/2", "(3*J+c)/4".
 struct GivenName {
-  std::map<std::string, std::int64_t> loops;  ///< with their factors
+  struct Times {
+    std::int64_t factor = 1;
+    IndexPart part;
+  };
+  std::map<std::string, Times> loops;
   std::int64_t offset = 0;
   IndexPart part;
 };
 
+/// Takes "/4%2" from the end of a text.
+IndexPart part_behind(std::string& text) {
+  IndexPart part;
+  if (const std::size_t modulus = text.find('%'); modulus != text.npos) part.modulus = std::stoull(text.substr(modulus + 1));
+  text = text.substr(0, text.find('%'));
+  if (const std::size_t divisor = text.find('/'); divisor != text.npos) part.divisor = std::stoull(text.substr(divisor + 1));
+  text = text.substr(0, text.find('/'));
+  return part;
+}
+
 GivenName given_name(std::string name) {
   GivenName read;
-  if (const std::size_t modulus = name.find('%'); modulus != name.npos) read.part.modulus = std::stoull(name.substr(modulus + 1));
-  name = name.substr(0, name.find('%'));
-  if (const std::size_t divisor = name.find('/'); divisor != name.npos) read.part.divisor = std::stoull(name.substr(divisor + 1));
-  name = name.substr(0, name.find('/'));
-  std::erase_if(name, [](char c) { return c == '(' || c == ')'; });
+  if (name.starts_with('(')) {
+    std::string behind = name.substr(name.find(')') + 1);
+    read.part = part_behind(behind);
+    name = name.substr(1, name.find(')') - 1);
+  }
   for (std::size_t begin = 0; begin < name.size();) {
     std::size_t end = std::min(name.find_first_of("+-", begin + 1), name.size());
     std::string summand = name.substr(begin, end - begin);
     begin = end;
     const std::int64_t sign = summand.front() == '-' ? -1 : 1;
     if (summand.front() == '-' || summand.front() == '+') summand.erase(0, 1);
+    const IndexPart part = part_behind(summand);
     const std::size_t times = summand.find('*');
     if (times == summand.npos && std::isdigit(static_cast<unsigned char>(summand.front())) != 0)
       read.offset = sign * std::stoll(summand);
     else
-      read.loops[times == summand.npos ? summand : summand.substr(times + 1)] = sign * (times == summand.npos ? 1 : std::stoll(summand));
+      read.loops[times == summand.npos ? summand : summand.substr(times + 1)] = {sign * (times == summand.npos ? 1 : std::stoll(summand)),
+                                                                                 part};
   }
   return read;
 }
@@ -129,7 +145,7 @@ std::map<std::string, Entries> evaluated(const std::vector<Definition>& definiti
       std::vector<std::string> names = definition.indices;
       for (const auto& [name, indices] : product.factors)
         for (const std::string& index : indices)
-          for (const auto& [loop, factor] : given_name(without_start(index)).loops) names.push_back(loop);
+          for (const auto& [loop, times] : given_name(without_start(index)).loops) names.push_back(loop);
       std::ranges::sort(names);
       names.erase(std::unique(names.begin(), names.end()), names.end());
       std::vector<std::uint64_t> extents;
@@ -156,8 +172,10 @@ std::map<std::string, Entries> evaluated(const std::vector<Definition>& definiti
             auto [loops, offset, part] = given_name(name);
             offset -= start;
             std::int64_t sum = offset;
-            for (const auto& [loop, factor] : loops)
-              sum += factor * static_cast<std::int64_t>(tuple[static_cast<std::size_t>(std::ranges::find(names, loop) - names.begin())]);
+            for (const auto& [loop, times] : loops) {
+              const std::uint64_t of = tuple[static_cast<std::size_t>(std::ranges::find(names, loop) - names.begin())];
+              sum += times.factor * static_cast<std::int64_t>(times.part.coordinate(of));
+            }
             coordinates.push_back(sum < 0 ? ~std::uint64_t{0} : part.coordinate(static_cast<std::uint64_t>(sum)));
             if (!whole.starts_with("cover(")) continue;
             // By looking at all: the greatest that is stored below these coordinates and not above.

@@ -163,6 +163,8 @@ TEST_CASE("a located operand has sums of whole indices") {
   CHECK(said(stored("lower", {7, 7})) == "y(i) = A(i,j) * B(i,j) * x(j)");
   CHECK(said(stored("upper", {7, 9})) == "y(i) = A(i,j) * B(i,j-i) * x(j)");
   CHECK(said(stored("(i,j) -> (2*i-j:s, j:d)", {21, 9})) == "y(i) = A(i,j) * B(2*i-j+8,j) * x(j)");
+  CHECK(said(stored("(i,j) -> (j/2-i/2:s, i/2:d, i%2:d, j%2:d)", {8, 4, 2, 2})) ==
+        "y(i) = A(i,j) * B(-i/2+j/2+3,i/2,i%2,j%2) * x(j)");
   CHECK(said(stored("(i,j) -> (j-i:s desc, j:d)", {15, 9})) == "y(i) = A(i,j) * B(-i+j+6 desc,j) * x(j)");
   CHECK(said(stored("(i,j) -> (j-i:s unordered, j:d)", {15, 9})) == "y(i) = A(i,j) * B(-i+j+6 unordered,j) * x(j)");
   for (const char* const other : {"(i,j) -> (i:d, j:d(i-1..i+2))", "bcsr(2,2,unaligned)"})
@@ -179,6 +181,8 @@ TEST_CASE("blocks that begin anywhere are located by the start that covers an in
   CHECK(said(stored("(i,j) -> (b:s, i:d, j-b:d(3))", {9, 7, 3})) == "y(i) = A(i,j) * B(cover(j,3),i,j-cover(j,3)) * x(j)");
   CHECK(said(stored("(i,j) -> (i:d, b:s desc, j-b:d(3))", {7, 9, 3})) == "y(i) = A(i,j) * B(i,cover(j,3) desc,j-cover(j,3)) * x(j)");
   CHECK(said(stored("(i,j) -> (i:d, b:s unordered, j-b:v)", {7, 9, 9})) == "y(i) = A(i,j) * B(i,cover(j) unordered,j-cover(j)) * x(j)");
+  CHECK(said(stored("(i,j) -> (i:d, b:s, j/2-b:d(3), j%2:d)", {7, 5, 3, 2})) ==
+        "y(i) = A(i,j) * B(i,cover(j/2,3),j/2-cover(j/2,3),j%2) * x(j)");
   CHECK(said(stored("(i,j) -> (i:d, b:s, j-i-b:d(3))", {7, 15, 3})) == "y(i) = A(i,j) * B(i,cover(j-i+6,3),j-i-cover(j-i+6,3)+6) * x(j)");
 }
 

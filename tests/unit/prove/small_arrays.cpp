@@ -158,7 +158,10 @@ class LoopsOverArrays {
   /// Of the loops entered; of a sum below 0 the extent, where there is nothing. Of a start of blocks what it is to cover.
   int given_coordinate(const loop::IndexDefinition& given) const {
     auto sum = static_cast<int>(given.offset);
-    for (const loop::Summand& summand : given.of) sum += static_cast<int>(summand.factor) * coordinate_[summand.index];
+    for (const loop::Summand& summand : given.of) {
+      const auto of = static_cast<std::uint64_t>(coordinate_[summand.index]);
+      sum += static_cast<int>(summand.factor) * static_cast<int>(summand.part.coordinate(of));
+    }
     return sum < 0 ? static_cast<int>(given.extent.value_or(0)) : static_cast<int>(given.part.coordinate(static_cast<std::uint64_t>(sum)));
   }
 
