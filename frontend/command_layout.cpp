@@ -42,9 +42,13 @@ std::vector<std::string> properties_of(const Placement& placement, std::size_t l
   if (const PlacedStarts* const starts = placement.starts_at(l)) {
     const std::size_t counted = starts->counted;
     const bool runs = has_lengths(placement.layout().levels[counted].kind);
+    const bool rise = level.order == LevelOrder::ascending;
     properties.push_back(is_per_parent(kind) ? "one start for each position above, 0 where nothing is stored"
-                         : runs              ? "starts lie behind the run before"
+                         : runs && rise      ? "starts lie behind the run before"
+                         : runs              ? "runs do not overlap"
                                              : fmt::format("starts lie {} or more apart", placement.levels()[counted].extent));
+    if (level.order == LevelOrder::descending) properties.emplace_back("starts of a fiber fall");
+    if (level.order == LevelOrder::unordered) properties.emplace_back("starts of a fiber come in any order");
   } else if (begins_chain(kind)) {
     properties.emplace_back("rises strictly, with the singletons below");
   } else if (is_per_parent(kind)) {

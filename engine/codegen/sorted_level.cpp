@@ -42,7 +42,7 @@ llvm::Value* lower_bound(Emitter& emit, const StorageCode& storage, std::uint32_
 
 llvm::Value* lower_bound_called(Emitter& emit, const StorageCode& storage, std::uint32_t level, const Range& range,
                                 llvm::Value* coordinate) {
-  // Checks return the status, and what is called searches where coordinates rise.
+  // Checks return the status, and the runtime searches where coordinates rise.
   if (emit.checked() || storage.storage->falls(level)) return lower_bound(emit, storage, level, range, coordinate);
   return emit.call(storage.level(level).crd_bits == 32 ? "weft_lower_bound_32" : "weft_lower_bound_64", emit.word(),
                    {storage.levels[level].crd, range.begin, range.end, coordinate});

@@ -31,9 +31,10 @@ struct Summand {
   auto operator<=>(const Summand&) const = default;
 };
 
-/// An index that others give: J = j / 4, d = j - i + 3 and D = j / 2 - i / 2 + 3 are parts of affine sums of indices with loops, or of parts
-/// of these, bound where the last of them is. Levels of inputs are located at them; no loop goes over them. A part of one index has as many coordinates as come of those of that;
-/// a sum those below its extent: at other values, which stay within 64 bits, there is no entry.
+/// An index that others give: J = j / 4, d = j - i + 3 and D = j / 2 - i / 2 + 3 are parts of affine sums of indices with loops, or of
+/// parts of these, bound where the last of them is. Levels of inputs are located at them; no loop goes over them. A part of one index has
+/// as many coordinates as come of those of that; a sum those below its extent: at other values, which stay within 64 bits, there is no
+/// entry.
 struct IndexDefinition {
   IndexId index = 0;
   std::vector<Summand> of = {};

@@ -196,7 +196,7 @@ std::optional<SumOfModes> coordinate_of(const Placement& placement, std::size_t 
 /// Blocks that begin anywhere: of (i:d, b:s, j-b:v) the second level finds the start that is not above j, the third counts from it.
 struct CoveredLevels {
   std::uint32_t starts = 0, counted = 0;  ///< levels
-  SumOfModes sum{0};  ///< what is covered, j, j - i or j / 2: the greatest start that may cover it, of which less that the rest is counted
+  SumOfModes sum{0};  ///< covered by a start that is not above it, from which on the rest is counted: j, j - i or j / 2
   std::uint64_t width = 0;                ///< of a block; 0: lengths say
 };
 

@@ -36,8 +36,8 @@ inline std::string cover_text(const std::string& sum, std::uint64_t width, bool 
   return "cover(" + sum + (width == 0 ? "" : (spaces ? ", " : ",") + std::to_string(width)) + ")";
 }
 
-/// factor times the index of the mode itself, or a part of it, and others times those of other modes of the access, and an offset: j/2-i/2+3. Of another mode that
-/// holds starts it is the start that is found: j - cover(j,4).
+/// factor times the index of the mode itself, or a part of it, and others times those of other modes of the access, and an offset:
+/// j/2-i/2+3. Of another mode that holds starts it is the start that is found: j - cover(j,4).
 struct ModeSum {
   struct Other {
     std::uint32_t mode = 0;

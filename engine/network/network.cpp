@@ -31,7 +31,8 @@ Expected<void> check_names(const Network& network) {
 Expected<void> check_sum(const Network& network, const TensorAccess& access, std::size_t mode) {
   const TensorDeclaration& tensor = network.tensors[access.tensor];
   std::set<IndexId> summed{access.indices[mode]};
-  bool good = !tensor.is_result && tensor.sums[mode].factor != 0 && tensor.sums[mode].part.divisor != 0 && (mode >= tensor.parts.size() || tensor.parts[mode].is_whole());
+  bool good = !tensor.is_result && tensor.sums[mode].factor != 0 && tensor.sums[mode].part.divisor != 0;
+  good = good && (mode >= tensor.parts.size() || tensor.parts[mode].is_whole());
   for (const ModeSum::Other& other : tensor.sums[mode].others) {
     good = good && other.factor != 0 && other.part.divisor != 0 && other.mode < access.indices.size();
     // A start is of the index itself, found before, and by none else.

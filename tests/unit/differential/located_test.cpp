@@ -76,7 +76,8 @@ struct SummedLayout {
 
 const std::vector<SummedLayout> summed_layouts = {
     {"dia"}, {"(i,j) -> (j-i:s, j:d)"}, {"(i,j) -> (i-j:s, i:d)"}, {"(i,j) -> (i+j:s, i:d)"}, {"(i,j) -> (i:d, j-i:s)"},
-    {"(i,j) -> (j/2-i/2:s, i/2:d, i%2:d, j%2:d)"}, {"(i,j) -> (i/3:d, j/2-i/3:s unordered, i%3:d, j%2:d)"}, {"(i,j) -> (j-i:s desc, j:d)"}, {"(i,j) -> (i:d, j-i:s desc)"}, {"(i,j) -> (i:d, j+i:s unordered)"},
+    {"(i,j) -> (j/2-i/2:s, i/2:d, i%2:d, j%2:d)"}, {"(i,j) -> (i/3:d, j/2-i/3:s unordered, i%3:d, j%2:d)"},
+    {"(i,j) -> (j-i:s desc, j:d)"}, {"(i,j) -> (i:d, j-i:s desc)"}, {"(i,j) -> (i:d, j+i:s unordered)"},
     {"(i,j) -> (j:s, j-i:s)"}, {"(i,j) -> (j-i:d, i:s)"}, {"(i,j) -> (i+2*j:h, j:d)"}, {"(i,j) -> (i:d, j-i:b)"},
     {"(i,j) -> (j-i:u, j:q)"}, {"(i,j) -> (i/2:d, j-i:s, i%2:d)"}, {"band(2,1)", -2, 1}, {"band(0,0)", 0, 0}, {"band(1,3)", -1, 3},
     {"(i,j) -> (j:d, i-j:d(-1..3))", -2, 1}, {"lower", -99, 0}, {"upper", 0, 99}, {"(i,j) -> (i:s, j:d(..i+1))", -99, 0},
