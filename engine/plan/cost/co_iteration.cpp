@@ -34,7 +34,6 @@ double search_ns(const Machine& machine, double length) {
 
 // A vector of coordinates at a time, half of them where the coordinate is there; of more than one, a guess of which is the last.
 double scan_ns(const Machine& machine, double length) {
-  constexpr double compared_at_once = 16;
   constexpr double vector_ns = 0.8;
   const double more = std::max(0.0, length / compared_at_once - 1);
   return machine.search_base + vector_ns * more + machine.branch_miss * std::min(1.0, more);
