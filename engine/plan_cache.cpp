@@ -59,7 +59,7 @@ void append_operand(std::string& text, const OperandFacts& operand, const Networ
 }
 
 void append_options(std::string& text, const PlanOptions& options, const Network& network) {
-  const auto& [calls, memory_limit, planning_memory, strict_fp, prove, budget, tree, result_formats, result_patterns, results, lent_results,
+  const auto& [calls, memory_limit, planning_memory, strict_fp, prove, budget, proof_share, below_ns, tree, result_formats, result_patterns, results, lent_results,
                reorders_results, machine, objective, joins, entries, cancelled_by, progress] = options;
   static_cast<void>(budget);            // made by plan(), as `prove` says
   static_cast<void>(reorders_results);  // false for parts of a network alone
@@ -69,6 +69,8 @@ void append_options(std::string& text, const PlanOptions& options, const Network
     if (memory_limit != no_limit) text += fmt::format("lent {}\n", result);
   if (strict_fp) text += "strict floating point\n";
   if (prove) text += planning_memory == no_limit ? "proven\n" : fmt::format("proven within {}\n", planning_memory);
+  if (prove && proof_share != 1) text += fmt::format("share of the proof {}\n", proof_share);
+  if (below_ns != PlanOptions().below_ns) text += fmt::format("below {}\n", below_ns);
   if (tree) text += fmt::format("tree {}\n", print(*tree, factor_names(network)));
   for (const auto& [result, format] : result_formats) text += fmt::format("result {} {}\n", result, layout_text(format));
   for (const std::string& result : results) text += fmt::format("wanted {}\n", result);

@@ -21,11 +21,12 @@
 #include "engine/plan/schedule/widths.h"
 #include "engine/plan/search/finiteness.h"
 #include "engine/plan/search/plan_counted.h"
+#include "engine/plan/search/problem_bound.h"
 #include "engine/prove/kernel_proofs.h"
 #include "engine/specialize.h"
 #include "frontend/asked_plan.h"
-#include "frontend/chosen_layouts.h"
 #include "frontend/given_options.h"
+#include "frontend/joint_layouts.h"
 #include "frontend/named_operands.h"
 #include "frontend/nearest.h"
 #include "frontend/pinned_trees.h"
@@ -35,6 +36,7 @@
 #include "frontend/result_report.h"
 #include "frontend/token.h"
 #include "frontend/told_layouts.h"
+#include "frontend/words.h"
 #include "runtime/elapsed.h"
 #include "runtime/placement.h"
 #include "runtime/scalar_traits.h"
@@ -94,8 +96,11 @@ class Preparation {
   }
   void choose(std::set<std::string> names) { chosen_ = std::move(names); }
 
-  /// Up to the plan, and what it tells.
-  Expected<void> plan(const RequestText& text, const std::vector<std::string>& names) {
+  /// What a plan has to be better than, and the part of a proof that it may take.
+  void plan_below(double below_ns, double proof_share) { below_ns_ = below_ns, proof_share_ = proof_share; }
+
+  /// Up to the network over levels, and what is known of its operands.
+  Expected<void> read(const RequestText& text, const std::vector<std::string>& names) {
     report().expression = text.text();
     for (const std::string& asked : options_.stages) {
       const auto stage = parse_stage(asked);
@@ -114,6 +119,20 @@ class Preparation {
     if (!stored) return std::unexpected(stored.error());
     stored_ = std::move(*stored);
     for (const auto& [name, operand] : operands_) told_.laid_out(name, operand, stored_.at(name), chosen_.contains(name));
+    return know(prepared_.network);
+  }
+
+  /// Of the plans over them, copies included.
+  double least_ns() const {
+    return priced_.copies_ns + bound_ns(Problem{prepared_.network, prepared_.facts, prepared_.plan_options});
+  }
+
+  /// Up to the plan.
+  Expected<void> plan(const RequestText& text, const std::vector<std::string>& names) {
+    if (auto known = read(text, names); !known) return known;
+    return plan();
+  }
+  Expected<void> plan() {
     auto plan = planned(prepared_.network);
     if (!plan) return std::unexpected(plan.error());
     prepared_.plan = std::move(*plan);
@@ -123,13 +142,32 @@ class Preparation {
       return std::unexpected(named(Error{ErrorKind::input, "schedule: an operand is searched whose coordinates come in no order: "
                                                            "its loops have to be in the order of its levels"}));
     priced_.plan_ns = found.cost.ns + unexpected_ns(found.schedule, found.cost, prepared_.network) + converting_results_ns();
-    tell_plan();
-    tell_results();
+    priced_.at_least = found.cost.ns >= prepared_.plan_options.below_ns;
+    priced_.proven = found.optimal == Optimal::all;
     return {};
   }
 
-  /// The code of that plan, or its loops.
+  /// What a proof says of other layouts. `settled`: nothing over them takes less.
+  void claim(const std::string& others, bool settled) {
+    Plan& plan = prepared_.plan;
+    if (settled) {
+      plan.proof += ". " + others;
+      return;
+    }
+    plan.proof = proof_of(Optimal::none, false, plan.optimal == Optimal::none ? plan.proof + "; " + others : others);
+    plan.optimal = Optimal::none;
+  }
+
+  /// What that tells, and the code of the plan, or its loops.
   Expected<Prepared> finish() {
+    tell_plan();
+    tell_results();
+    // Who binds it to other operands later has not cancelled that, and compares with no other layouts.
+    PlanOptions& options = prepared_.plan_options;
+    options.progress = nullptr;
+    options.cancelled_by.clear();
+    options.below_ns = PlanOptions().below_ns;
+    options.proof_share = PlanOptions().proof_share;
     if (auto going = not_cancelled(); !going) return std::unexpected(going.error());
     const bool compiled = options_.run || options_.compile || std::ranges::any_of(stages_, needs_code);
     auto told = compiled ? compile() : lower();
@@ -250,6 +288,7 @@ class Preparation {
         prepared_.levels.reset();
         return {};
       }
+      priced_.reading = {.exposing = exposing, .located = located};
       if (is_finite_beyond(*exposure)) break;
     }
     if (auto told = tell_levels(network, *exposure, stored); !told) return told;
@@ -397,10 +436,12 @@ class Preparation {
     return std::bit_floor(memory.limit() - std::min(memory.limit(), memory.used()));
   }
 
-  Expected<Plan> planned(Network& network) {
+  /// What is known of the operands of the network over levels.
+  Expected<void> know(Network& network) {
     auto asked = asked_plan(network, options_, operands_);
     if (!asked) return std::unexpected(asked.error());
-    PlanOptions& plan_options = asked->options;
+    prepared_.plan_options = std::move(asked->options);
+    PlanOptions& plan_options = prepared_.plan_options;
     std::map<std::string, bool>& pinned = asked->pinned;
     vouched_for_ = std::move(asked->vouched_for);
     plan_options.machine = machine_;
@@ -411,6 +452,7 @@ class Preparation {
     plan_options.progress = throttled(resources().progress);
     given_ = network;
     asked_ = plan_options;
+    plan_options.proof_share = proof_share_;
     if (auto done = expose(network, plan_options); !done) return std::unexpected(done.error());
     if (auto done = state_formats(); !done) return std::unexpected(done.error());
     for (const TensorId tensor : unneeded(network, plan_options)) report().not_computed.push_back(network.tensors[tensor].name);
@@ -426,18 +468,25 @@ class Preparation {
       if (read.placed || read.inside || read.located || read.unordered) pinned[network.tensors[tensor].name] = true;
     }
     const auto start = Clock::now();
-    std::map<TensorId, const Tensor*> tensors;
     prepared_.facts = vouched_for(pipeline_.facts(network, stored_, pinned), network, vouched_for_);
     for (OperandFacts& operand : prepared_.facts) {
-      if (operand.stored != nullptr) tensors[operand.tensor] = operand.stored;
+      if (operand.stored != nullptr) tensors_[operand.tensor] = operand.stored;
       const std::string& name = network.tensors[operand.tensor].name;
       operand.conversion_share = conversion_share(name);
       if (changes(name) && !vouched_for_.contains(name)) operand.looks = Looks::always;
       operand.changes = is_among(name, options_.changing) && !is_among(name, options_.changing_patterns);
       if (is_among(name, options_.changing_patterns)) operand.adjacent = Adjacency::none;
     }
+    report().phases.statistics = milliseconds_since(start);
+    return {};
+  }
+
+  Expected<Plan> planned(Network& network) {
+    PlanOptions& plan_options = prepared_.plan_options;
     const std::vector<OperandFacts>& facts = prepared_.facts;
-    const bool sampled = tensors.size() == facts.size();
+    const auto start = Clock::now();
+    // Prices of joins that are not counted yet bound nothing.
+    if (is_priced_at_once(Problem{network, facts, plan_options})) plan_options.below_ns = below_ns_ - priced_.copies_ns;
     report().phases.plan = 0;
     const auto timed = [&](const auto& planner) {
       const auto planning = Clock::now();
@@ -446,13 +495,13 @@ class Preparation {
       return one;
     };
     const auto planned = [&]() -> Expected<Plan> {
-      JoinCounter counter(network, facts, tensors, {}, resources().with(cancellation_));
+      JoinCounter counter(network, facts, tensors_, {}, resources().with(cancellation_));
       if (!options_.schedule.empty()) {
         const auto parsed = parse_schedule(options_.schedule, network, &priced_.schedule_lines);
         if (!parsed) return std::unexpected(named(parsed.error()));
         const Schedule schedule = with_widths(*parsed, scheduled_network(*parsed, network), facts);
         if (auto legal = check(schedule, Problem{network, facts, plan_options}); !legal) return std::unexpected(named(legal.error()));
-        if (sampled) {
+        if (sampled()) {
           if (auto counted = count_joins_of(schedule, network, facts, plan_options, counter); !counted)
             return std::unexpected(counted.error());
         }
@@ -474,68 +523,69 @@ class Preparation {
           return options_.unfused ? plan_unfused(Problem{network, facts, within}) : pipeline_.plan(network, facts, within);
         });
       };
-      return sampled ? plan_counted(network, facts, plan_options, counter, planner) : planner(plan_options);
+      return sampled() ? plan_counted(network, facts, plan_options, counter, planner) : planner(plan_options);
     };
     Expected<Plan> plan = plan_by_need(prepared_.facts, network, machine_, planned);
     // What planning has freed, tables of Z3 of 17 MB most of all, would stand beside what the run may take.
     if (resources().memory.limit() < little_memory) ::malloc_trim(0);
     // Sampling the operands is counted with their statistics.
-    report().phases.statistics = milliseconds_since(start) - report().phases.plan;
-    prepared_.plan_options = plan_options;
-    prepared_.plan_options.progress = nullptr;
-    prepared_.plan_options.cancelled_by.clear();  // who binds it to other operands later has not cancelled that
+    report().phases.statistics += milliseconds_since(start) - report().phases.plan;
     if (plan && saved_) {
       plan->producer = saved_->network.producer;
       plan->optimal = saved_->network.optimal;
       plan->proof = saved_->network.proof;
       plan->origin = PlanOrigin::disk;
     }
-    if (plan) {
-      report().tree = print_trees(plan->schedule, network);
-      // Those of results beside layouts follow from these, and were not asked for.
-      PlanOptions requested = plan_options;
-      std::erase_if(requested.result_formats, [&](const auto& result) {
-        return !options_.formats.contains(result.first.substr(0, result.first.find('.')));
-      });
-      Explanation explained = explanation(*plan, Problem{network, facts, requested}, report().threads);
-      explained.calibrated = !pipeline_.options().calibration.empty();
-      if (!explained.runner_up.schedule.empty())
-        explained.runner_up.schedule = with_stated_formats(std::move(explained.runner_up.schedule), stated_);
-      for (const ScheduledTensor& scheduled : plan->schedule.tensors) {
-        if (prepared_.exposure && scheduled.role == TensorRole::result)
-          told_.handed_over(scheduled.name, prepared_.exposure->tensors[scheduled.tensor], format_of_result(*plan, scheduled));
-      }
-      told_.into(explained, options_.calls);
-      report().predicted_ms = explained.of_this_run.ns * 1e-6;
-      report().explanation = explain(*plan, explained, network, plan_options) + told_.text();
-      for (const PlacedValues& placed : placed_values(network, *plan, facts, plan_options.machine))
-        report().explanation += explanation(placed, plan->schedule) + "\n";
-      if (options_.why) {
-        const auto relaxing = Clock::now();
-        // A plan with joins that were not counted looks cheap for that alone.
-        const auto planner = [&](const Problem& free) {
-          PlanOptions own = free.options;
-          JoinCounter counter(free.network, free.operands, tensors, {}, resources().with(cancellation_));
-          const auto once = [&](const PlanOptions& with) { return weft::plan(Problem{free.network, free.operands, with}); };
-          return sampled ? plan_counted(free.network, free.operands, own, counter, once) : once(own);
-        };
-        explained.constraints = binding_constraints(*plan, Problem{network, facts, plan_options}, planner);
-        std::erase_if(explained.constraints, [&](const ExplainedConstraint& constraint) {
-          return std::ranges::any_of(chosen_, [&](const std::string& name) { return constraint.name == "layout of " + name; });
-        });
-        report().phases.plan += milliseconds_since(relaxing);
-        for (const ExplainedConstraint& constraint : explained.constraints) {
-          report().explanation += fmt::format("{} {}: {}\n", constraint.name, constraint.binds ? "binds" : "does not bind",
-                                                 constraint.effect);
-        }
-      }
-      report().explained = std::make_shared<const Explanation>(std::move(explained));
-    }
     return plan;
   }
 
+  /// Whether joins of operands may be counted.
+  bool sampled() const { return tensors_.size() == prepared_.facts.size(); }
+
   void tell_plan() {
     const Plan& plan = prepared_.plan;
+    const Network& network = prepared_.network;
+    const std::vector<OperandFacts>& facts = prepared_.facts;
+    const PlanOptions& plan_options = prepared_.plan_options;
+    report().tree = print_trees(plan.schedule, network);
+    // Those of results beside layouts follow from these, and were not asked for.
+    PlanOptions requested = plan_options;
+    std::erase_if(requested.result_formats, [&](const auto& result) {
+      return !options_.formats.contains(result.first.substr(0, result.first.find('.')));
+    });
+    Explanation explained = explanation(plan, Problem{network, facts, requested}, report().threads);
+    explained.calibrated = !pipeline_.options().calibration.empty();
+    if (!explained.runner_up.schedule.empty())
+      explained.runner_up.schedule = with_stated_formats(std::move(explained.runner_up.schedule), stated_);
+    for (const ScheduledTensor& scheduled : plan.schedule.tensors) {
+      if (prepared_.exposure && scheduled.role == TensorRole::result)
+        told_.handed_over(scheduled.name, prepared_.exposure->tensors[scheduled.tensor], format_of_result(plan, scheduled));
+    }
+    told_.into(explained, options_.calls);
+    report().predicted_ms = explained.of_this_run.ns * 1e-6;
+    report().explanation = explain(plan, explained, network, plan_options) + told_.text();
+    for (const PlacedValues& placed : placed_values(network, plan, facts, plan_options.machine))
+      report().explanation += explanation(placed, plan.schedule) + "\n";
+    if (options_.why) {
+      const auto relaxing = Clock::now();
+      // A plan with joins that were not counted looks cheap for that alone.
+      const auto planner = [&](const Problem& free) {
+        PlanOptions own = free.options;
+        JoinCounter counter(free.network, free.operands, tensors_, {}, resources().with(cancellation_));
+        const auto once = [&](const PlanOptions& with) { return weft::plan(Problem{free.network, free.operands, with}); };
+        return sampled() ? plan_counted(free.network, free.operands, own, counter, once) : once(own);
+      };
+      explained.constraints = binding_constraints(plan, Problem{network, facts, plan_options}, planner);
+      std::erase_if(explained.constraints, [&](const ExplainedConstraint& constraint) {
+        return std::ranges::any_of(chosen_, [&](const std::string& name) { return constraint.name == "layout of " + name; });
+      });
+      report().phases.plan += milliseconds_since(relaxing);
+      for (const ExplainedConstraint& constraint : explained.constraints) {
+        report().explanation += fmt::format("{} {}: {}\n", constraint.name, constraint.binds ? "binds" : "does not bind",
+                                               constraint.effect);
+      }
+    }
+    report().explained = std::make_shared<const Explanation>(std::move(explained));
     report().plan_cache = plan.origin == PlanOrigin::planned ? "miss" : "hit";
     report().plan.producer = word(plan.producer);
     report().plan.optimal = word(plan.optimal);
@@ -738,7 +788,7 @@ class Preparation {
 
   const Pipeline& pipeline_;
   const Machine& machine_;
-  const EvaluateOptions& options_;
+  const EvaluateOptions options_;
   std::vector<Stage> stages_;  // asked for
   std::string proofs_;         // as text, if they are
   const NamedFacts& operands_;
@@ -754,6 +804,9 @@ class Preparation {
   NamedFacts stored_;  // as planning sees them
   Network given_;      // without the trees that --tree pins, and as the tensors stand
   PlanOptions asked_;  // of that
+  std::map<TensorId, const Tensor*> tensors_;  // of the network over levels, as far as they are there
+  double below_ns_ = PlanOptions().below_ns;   // of all that is priced: copies too
+  double proof_share_ = 1;
   Tensors levels_;     // of operands with layouts, and what meets them
   std::vector<Tensor> stored_levels_;  // what these were made of
   std::set<std::string> vouched_for_;  // operands that are said to be finite
@@ -788,6 +841,232 @@ Expected<Prepared> prepared_as_stated(const Pipeline& pipeline, const Machine& m
   return one.finish();
 }
 
+/// A request with its options, over operands as they are given or laid out otherwise, and the readings of these.
+class RequestPlanner : public CandidatePlanner {
+ public:
+  RequestPlanner(const Pipeline& pipeline, const Machine& machine, const RequestText& text, const std::vector<std::string>& names,
+                 const NamedFacts& operands, const EvaluateOptions& options, const Cancellation& cancellation, CodeFrom from,
+                 const SavedKernel* saved)
+      : pipeline_(pipeline),
+        machine_(machine),
+        text_(text),
+        names_(names),
+        operands_(operands),
+        options_(options),
+        searched_(options),
+        cancellation_(cancellation),
+        from_(from),
+        saved_(saved) {
+    searched_.prove = false;
+    searched_.schedule.clear();
+  }
+
+  /// Cut, or through copies.
+  Expected<Prepared> as_asked() {
+    auto first = read(options_, {});
+    if (first && first->asks_for_order) first = read(options_, {.exposing = Exposing::none});
+    if (!first) return std::unexpected(first.error());
+    return first->preparation->finish();
+  }
+
+  /// Over the layouts and the reading that are cheapest.
+  Expected<Prepared> chosen() {
+    auto given = read_best();
+    if (!given) return std::unexpected(given.error());
+    const auto as_given = given->reading.preparation;
+    auto choice = laid_out(std::move(given->reading));
+    if (!choice) return std::unexpected(choice.error());
+    Preparation& best = *choice->reading.preparation;
+    if (!choice->claim.empty()) best.claim(choice->claim, choice->settled);
+    auto prepared = best.finish();
+    if (!prepared) return prepared;
+    Report& report = prepared->report;
+    if (choice->reading.preparation != as_given) {
+      report.phases.plan += as_given->prepared().report.phases.plan;
+      report.phases.statistics += as_given->prepared().report.phases.statistics;
+    }
+    if (choice->as_given && !given->reason.empty()) tell_reason(report, given->reason);
+    if (!choice->reason.empty()) tell_reason(report, choice->reason);
+    return prepared;
+  }
+
+  /// By a schedule of the host, which may be one over a reading, or over the layouts, that are chosen without it.
+  Expected<Prepared> scheduled() {
+    auto first = read(options_, {});
+    std::size_t most = lines_;
+    first = read_as_scheduled(std::move(first), may_be_located_, lines_, [&](const Reading& reading) {
+      auto one = read(options_, reading);
+      most = std::max(most, lines_);
+      return one;
+    });
+    if (first) return first->preparation->finish();
+    if (!options_.choose_layouts || first.error().kind != ErrorKind::input) return std::unexpected(first.error());
+    lines_ = 0;
+    auto over_chosen = scheduled_over_chosen();
+    if (over_chosen || (lines_ > most && over_chosen.error().kind == ErrorKind::input)) return over_chosen;
+    return std::unexpected(first.error());
+  }
+
+  Expected<std::vector<BoundedReading>> readings(const Layouts& layouts) override {
+    std::vector<BoundedReading> found;
+    auto cut = known_over(layouts, {});
+    if (!cut) return none_without_room(cut.error(), std::move(found));
+    const std::set<TensorId> blocked = (*cut)->priced().may_be_located;
+    found.push_back({(*cut)->priced().reading, {}, (*cut)->least_ns()});
+    std::vector<std::set<TensorId>> located;
+    for (const TensorId tensor : blocked) located.push_back({tensor});
+    if (blocked.size() > 1) located.push_back(blocked);
+    for (const std::set<TensorId>& each : located) {
+      auto one = known_over(layouts, {.located = each});
+      if (!one && one.error().kind != ErrorKind::resource) return std::unexpected(one.error());
+      if (one && (*one)->priced().reading.located == each) found.push_back({(*one)->priced().reading, located_text(**one, each), (*one)->least_ns()});
+    }
+    if (!layouts.empty()) return found;
+    // Operands that stand in layouts, and results that are wanted in some, through plain copies.
+    for (const Exposing exposing : {Exposing::copies, Exposing::none}) {
+      if (!(*cut)->priced().exposure) break;
+      auto one = known_over(layouts, {.exposing = exposing});
+      if (!one && one.error().kind != ErrorKind::resource) return std::unexpected(one.error());
+      if (one) found.push_back({(*one)->priced().reading, "through plain copies", (*one)->least_ns()});
+    }
+    return found;
+  }
+
+  Expected<std::optional<PlannedReading>> planned(const Layouts& layouts, const Reading& reading, double below_ns) override {
+    return planned_over(searched_, layouts, reading, below_ns, 1);
+  }
+  Expected<std::optional<PlannedReading>> proven(const Layouts& layouts, const Reading& reading, double below_ns, double share) override {
+    return planned_over(options_, layouts, reading, below_ns, share);
+  }
+
+ private:
+  bool by_time() const { return options_.objective.empty() || options_.objective == "time"; }
+
+  static Expected<std::vector<BoundedReading>> none_without_room(const Error& error, std::vector<BoundedReading> none) {
+    if (error.kind != ErrorKind::resource) return std::unexpected(error);
+    return none;
+  }
+
+  std::string located_text(const Preparation& known, const std::set<TensorId>& tensors) const {
+    std::vector<std::string> located;
+    for (const TensorId tensor : tensors) located.push_back(known.priced().exposure->given.tensors[tensor].name);
+    return fmt::format("{} located through {}", in_a_row(located), tensors.size() == 1 ? "its layout" : "their layouts");
+  }
+
+  std::shared_ptr<Preparation> preparation(const EvaluateOptions& with, const Layouts& layouts, const Reading& reading) const {
+    EvaluateOptions laid_out = with;
+    for (const auto& [name, format] : layouts) laid_out.formats.insert_or_assign(name, format);
+    auto one = std::make_shared<Preparation>(pipeline_, machine_, operands_, std::move(laid_out), cancellation_, from_, saved_, reading);
+    one->choose(options_);
+    return one;
+  }
+
+  Expected<PlannedReading> read(const EvaluateOptions& with, const Reading& reading, const Layouts& layouts = {}) {
+    auto one = preparation(with, layouts, reading);
+    auto done = one->plan(text_, names_);
+    PlannedReading priced = one->priced();
+    may_be_located_ = priced.may_be_located;
+    lines_ = priced.schedule_lines;
+    if (!done) return std::unexpected(done.error());
+    priced.preparation = std::move(one);
+    return priced;
+  }
+
+  /// As operands are given.
+  Expected<ChosenReading> read_best() {
+    const PlanReading plan = [&](const Reading& reading) { return read(searched_, reading); };
+    auto first = plan({.locate_all = by_time()});
+    if (!first && by_time() && first.error().kind == ErrorKind::resource) first = plan({});
+    if (first && first->asks_for_order) first = plan({.exposing = Exposing::none});
+    if (!first) return std::unexpected(first.error());
+    if (!by_time()) first->may_be_located.clear();
+    return chosen_reading(std::move(*first), CopyPrices(machine_, options_), options_.formats, plan);
+  }
+
+  /// `given`, or what is cheaper than it, with a proof where one is asked for.
+  Expected<JointChoice> laid_out(PlannedReading given) {
+    if (!by_time() || options_.unfused) {
+      if (!options_.prove) return JointChoice{.reading = std::move(given)};
+      auto proven = read(options_, given.reading);
+      if (!proven) return std::unexpected(proven.error());
+      return JointChoice{.reading = std::move(*proven)};
+    }
+    std::vector<ProposedLayouts> proposed;
+    if (options_.choose_layouts) {
+      auto found = proposed_layouts({pipeline_.options(), machine_, operands_, options_, given.preparation->prepared()});
+      if (!found) return std::unexpected(found.error());
+      proposed = std::move(*found);
+    }
+    JointLayouts joint(*this, std::move(proposed), std::move(given), options_.calls, options_.prove);
+    if (auto done = joint.choose(); !done) return std::unexpected(done.error());
+    if (options_.prove)
+      if (auto done = joint.prove(); !done) return std::unexpected(done.error());
+    return std::move(joint).chosen();
+  }
+
+  Expected<Prepared> scheduled_over_chosen() {
+    auto given = read(searched_, {});
+    if (!given) return std::unexpected(given.error());
+    auto choice = laid_out(std::move(*given));
+    if (!choice) return std::unexpected(choice.error());
+    auto over = read(options_, choice->reading.reading, choice->layouts);
+    if (!over) return std::unexpected(over.error());
+    return over->preparation->finish();
+  }
+
+  /// The network over these levels, and what is known of its operands.
+  Expected<std::shared_ptr<Preparation>> known_over(const Layouts& layouts, const Reading& reading) {
+    auto one = preparation(searched_, layouts, reading);
+    if (auto known = one->read(text_, names_); !known) return std::unexpected(known.error());
+    // Layouts that are held are not given back where memory has no room for others.
+    if (pipeline_.options().resources.memory.limit() == Memory::unlimited) known_.push_back({layouts, one});
+    return one;
+  }
+
+  /// What is known of it; null where it has to be read.
+  std::shared_ptr<Preparation> taken(const Layouts& layouts, const Reading& reading) {
+    const auto place = std::ranges::find_if(known_, [&](const Known& one) {
+      return one.layouts == layouts && one.preparation->priced().reading == reading;
+    });
+    if (place == known_.end()) return nullptr;
+    auto one = std::move(place->preparation);
+    known_.erase(place);
+    return one;
+  }
+
+  Expected<std::optional<PlannedReading>> planned_over(const EvaluateOptions& with, const Layouts& layouts, const Reading& reading,
+                                                       double below_ns, double share) {
+    auto one = &with == &searched_ ? taken(layouts, reading) : nullptr;
+    const bool known = one != nullptr;
+    if (!known) one = preparation(with, layouts, reading);
+    one->plan_below(below_ns, share);
+    auto done = known ? one->plan() : one->plan(text_, names_);
+    if (!done && done.error().kind == ErrorKind::resource) return std::nullopt;
+    if (!done) return std::unexpected(done.error());
+    PlannedReading priced = one->priced();
+    priced.preparation = std::move(one);
+    return priced;
+  }
+
+  const Pipeline& pipeline_;
+  const Machine& machine_;
+  const RequestText& text_;
+  const std::vector<std::string>& names_;
+  const NamedFacts& operands_;
+  const EvaluateOptions& options_;
+  EvaluateOptions searched_;  // the same without a proof, and without a schedule
+  const Cancellation& cancellation_;
+  CodeFrom from_;
+  const SavedKernel* saved_;
+  std::set<TensorId> may_be_located_;  // of the last reading, planned or not
+  std::size_t lines_ = 0;              // of the schedule, likewise
+  struct Known {
+    Layouts layouts;
+    std::shared_ptr<Preparation> preparation;
+  };
+  std::vector<Known> known_;  // read, and not planned yet
+};
+
 }  // namespace
 
 double Report::median_run_ms() const {
@@ -808,93 +1087,10 @@ Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, con
     if (!stated) return std::unexpected(stated.error());
     if (*stated) return prepared_as_stated(pipeline, machine, text, names, operands, **stated, cancellation, from);
   }
-  std::set<TensorId> may_be_located;  // of the last reading, planned or not
-  std::set<TensorId> may_be_at_digits;
-  std::size_t lines = 0;              // of the schedule, likewise
-  const PlanReading read_so = [&](const Reading& reading) -> Expected<PlannedReading> {
-    auto one = std::make_shared<Preparation>(pipeline, machine, operands, options, cancellation, from, saved, reading);
-    auto planned = one->plan(text, names);
-    PlannedReading priced = one->priced();
-    may_be_located = priced.may_be_located;
-    may_be_at_digits = priced.may_be_at_digits;
-    lines = priced.schedule_lines;
-    if (!planned) return std::unexpected(planned.error());
-    priced.preparation = std::move(one);
-    return priced;
-  };
-  const bool by_time = options.objective.empty() || options.objective == "time";
+  RequestPlanner planner(pipeline, machine, text, names, operands, options, cancellation, from, saved);
   const bool known = std::ranges::all_of(operands, [](const auto& operand) { return operand.second.stored != nullptr; });
-  const auto layouts_for = [&](const EvaluateOptions& asked, const Prepared& prepared) {
-    const auto plan_with = [&](const EvaluateOptions& tried) -> Expected<PricedPlan> {
-      Preparation one(pipeline, machine, operands, tried, cancellation, from, nullptr);
-      if (auto planned = one.plan(text, names); !planned) return std::unexpected(planned.error());
-      return PricedPlan{one.prepared().plan.cost.ns, one.prepared().report.plan_cache};
-    };
-    return chosen_layouts({pipeline.options(), machine, operands, asked, prepared}, plan_with);
-  };
-  // With a schedule that may be one over the layouts that are chosen without it.
-  const auto over_chosen_layouts = [&]() -> Expected<Prepared> {
-    EvaluateOptions unscheduled = options;
-    unscheduled.schedule.clear();
-    Preparation free(pipeline, machine, operands, unscheduled, cancellation, from, nullptr);
-    if (auto planned = free.plan(text, names); !planned) return std::unexpected(planned.error());
-    auto chosen = layouts_for(unscheduled, free.prepared());
-    if (!chosen) return std::unexpected(chosen.error());
-    chosen->options.schedule = options.schedule;
-    Preparation scheduled(pipeline, machine, operands, chosen->options, cancellation, from, nullptr);
-    scheduled.choose(options);
-    auto planned = scheduled.plan(text, names);
-    lines = scheduled.priced().schedule_lines;
-    if (!planned) return std::unexpected(planned.error());
-    return scheduled.finish();
-  };
-  const bool own = known && from == CodeFrom::anywhere && saved == nullptr;
-  const bool free = own && options.schedule.empty() && !options.prove;
-  auto first = read_so({.locate_all = free && by_time});
-  if (own && !options.schedule.empty()) {
-    std::size_t most = lines;
-    first = read_as_scheduled(std::move(first), may_be_located, may_be_at_digits, lines, [&](const Reading& reading) {
-      auto one = read_so(reading);
-      most = std::max(most, lines);
-      return one;
-    });
-    if (first) return first->preparation->finish();
-    if (options.choose_layouts && first.error().kind == ErrorKind::input) {
-      lines = 0;
-      auto scheduled = over_chosen_layouts();
-      if (scheduled || (lines > most && scheduled.error().kind == ErrorKind::input)) return scheduled;
-    }
-  }
-  if (!first && free && by_time && first.error().kind == ErrorKind::resource) first = read_so({});
-  if (first && first->asks_for_order) first = read_so({.exposing = Exposing::none});
-  if (!first) return std::unexpected(first.error());
-  if (from != CodeFrom::anywhere || saved != nullptr) return first->preparation->finish();
-  if (!by_time) first->may_be_located.clear();
-  auto chosen_so = free ? chosen_reading(std::move(*first), CopyPrices(machine, options), options.formats, read_so)
-                        : Expected<ChosenReading>(ChosenReading{std::move(*first)});
-  if (!chosen_so) return std::unexpected(chosen_so.error());
-  Preparation& as_asked = *chosen_so->reading.preparation;
-  if (!chosen_so->reason.empty()) {
-    auto prepared = as_asked.finish();
-    if (prepared) tell_reason(prepared->report, chosen_so->reason);
-    return prepared;
-  }
-  if (!options.choose_layouts) return as_asked.finish();
-  const auto chosen = layouts_for(options, as_asked.prepared());
-  if (!chosen) return std::unexpected(chosen.error());
-  if (chosen->reason.empty()) return as_asked.finish();
-  Preparation blocks(pipeline, machine, operands, chosen->options, cancellation, from, nullptr);
-  blocks.choose(options);
-  if (auto planned = blocks.plan(text, names); !planned) return std::unexpected(planned.error());
-  auto prepared = blocks.finish();
-  if (!prepared) return prepared;
-  Report& report = prepared->report;
-  const auto& before = as_asked.prepared().report.phases;
-  report.phases.plan += before.plan;
-  report.phases.statistics += before.statistics;
-  report.plan_cache = chosen->plan_cache;
-  tell_reason(report, chosen->reason);
-  return prepared;
+  if (!known || from != CodeFrom::anywhere || saved != nullptr) return planner.as_asked();
+  return options.schedule.empty() ? planner.chosen() : planner.scheduled();
 }
 
 }  // namespace weft

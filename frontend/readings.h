@@ -29,6 +29,7 @@ struct Reading {
   std::set<TensorId> located = {};
   bool locate_all = false;  ///< in place of `located`: all that may_be_located()
   std::set<std::string> located_names = {};  ///< likewise, as a schedule has them
+  bool operator==(const Reading&) const = default;
 
   /// From this one down to what never rests on finite values.
   std::vector<Reading> with_safer_ones() const;
@@ -66,6 +67,9 @@ struct PlannedReading {
   std::size_t schedule_lines = 0;          ///< of a schedule that is given, read without an error
   bool asks_for_order = false;             ///< a level is searched whose coordinates come in no order: no reading
   double cut_copies_ns = 0;                ///< where there are such: `copies_ns` of the reading that cuts, before it is planned
+  Reading reading = {};                    ///< as the values of the operands allow it
+  bool at_least = false;                   ///< planned below a bound, and nothing below it was found
+  bool proven = false;                     ///< nothing over this reading takes less, or less than that bound
 
   double ns() const { return plan_ns + copies_ns; }
 };

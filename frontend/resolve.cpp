@@ -10,6 +10,7 @@
 #include "engine/text/names.h"
 #include "frontend/nearest.h"
 #include "frontend/token.h"
+#include "frontend/words.h"
 #include "runtime/scalar_traits.h"
 
 namespace weft {
@@ -17,16 +18,6 @@ namespace {
 
 std::string counted(std::size_t number, std::string_view one, std::string_view many) {
   return fmt::format("{} {}", number, number == 1 ? one : many);
-}
-
-// "B", "B and C", "B, C and D"
-std::string listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (std::size_t name = 0; name < names.size(); ++name) {
-    if (name > 0) text += name + 1 == names.size() ? " and " : ", ";
-    text += names[name];
-  }
-  return text;
 }
 
 std::vector<const ParsedAccess*> factors_of(const ParsedAssignment& assignment) {
@@ -132,7 +123,7 @@ Expected<void> check_factors(const ParsedExpression& expression, const std::set<
   }
   const auto meant = nearest(missing.front(), unused);
   return about(error_at(ErrorKind::input, expression.text,
-                        fmt::format("no operand is given for {}{}", listed(missing),
+                        fmt::format("no operand is given for {}{}", in_a_row(missing),
                                     meant ? fmt::format("; is {} meant?", *meant) : ""),
                         missing_at),
                ErrorCode::missing_operand, missing.front());
@@ -149,7 +140,7 @@ Expected<void> check_used(const ParsedExpression& expression, const std::vector<
   }
   if (unused.empty()) return {};
   return fail(ErrorKind::input, ErrorCode::surplus_operand, unused.front(),
-              fmt::format("{} {} {} not used in the expression", unused.size() == 1 ? "operand" : "operands", listed(unused),
+              fmt::format("{} {} {} not used in the expression", unused.size() == 1 ? "operand" : "operands", in_a_row(unused),
                           unused.size() == 1 ? "is" : "are"));
 }
 

@@ -11,4 +11,13 @@ std::vector<std::string_view> words_of(std::string_view text) {
   return words;
 }
 
+std::string in_a_row(const std::vector<std::string>& names) {
+  std::string text;
+  for (std::size_t name = 0; name < names.size(); ++name) {
+    if (name > 0) text += name + 1 == names.size() ? " and " : ", ";
+    text += names[name];
+  }
+  return text;
+}
+
 }  // namespace weft

@@ -160,8 +160,9 @@ class AssignmentPlanner {
       return tensor.role == TensorRole::operand && tensor.converted && (tensor.format.all_dense() || chained || marked);
     });
     // What such a schedule takes less than the least without is beyond the claim, and no reason to claim less.
-    plan.optimal = frontier.claim(plan.cost.ns, plan.schedule.tree, copied);
-    plan.proof = proof_of(plan.optimal, copied || opened || beyond, frontier.why_not(plan.cost.ns));
+    const double least_ns = std::min(plan.cost.ns, problem_.options.below_ns);
+    plan.optimal = frontier.claim(least_ns, plan.schedule.tree, copied || least_ns < plan.cost.ns);
+    plan.proof = proof_of(plan.optimal, copied || opened || beyond, frontier.why_not(least_ns));
     if (scope_.fused) return;
     plan.proof = among_unfused + plan.proof;
     plan.optimal = Optimal::none;
@@ -197,10 +198,17 @@ Expected<Plan> plan(const Problem& problem) {
   if (options.prove && !options.budget) {
     PlanOptions own = options;
     own.budget = std::make_shared<ProofBudget>(network.assignments.size() > 1 ? budget_of_several : budget_of_assignment);
+    own.budget->effort = static_cast<std::uint64_t>(own.proof_share * static_cast<double>(own.budget->effort));
+    own.budget->work = static_cast<std::uint64_t>(own.proof_share * static_cast<double>(own.budget->work));
     return plan(Problem{network, operands, own});
   }
   if (auto possible = check_plannable(problem); !possible) return std::unexpected(possible.error());
-  if (network.assignments.size() > 1) return plan_several(problem, plan_one, true);
+  if (network.assignments.size() > 1) {
+    // The bound is one of all of them together.
+    PlanOptions unbounded = options;
+    unbounded.below_ns = infinity;
+    return plan_several(Problem{network, operands, unbounded}, plan_one, true);
+  }
   if (options.objective == Objective::workspace_order) return plan_workspace_order(problem);
   return AssignmentPlanner(problem, {}).plan();
 }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -101,6 +102,10 @@ struct PlanOptions {
   bool strict_fp = false;
   bool prove = false;                           ///< search on until nothing cheaper can exist, with the solver as judge
   std::shared_ptr<ProofBudget> budget;          ///< of that proof; plan() makes one where there is none
+  double proof_share = 1;                       ///< of the usual budget, where plan() makes it: of one of several proofs
+  /// Nanoseconds of the best plan known of the same request over other layouts: schedules that take as long are not looked for, and a
+  /// claim is that none takes less than this, or than the plan. Of one assignment.
+  double below_ns = std::numeric_limits<double>::infinity();
   std::optional<ContractionTree> tree;          ///< pinned by --tree
   std::map<std::string, Format> result_formats; ///< requested by --format
   std::map<std::string, std::string> result_patterns;  ///< requested by --format NAME:like(OPERAND)

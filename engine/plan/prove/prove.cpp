@@ -260,7 +260,7 @@ Proof improve(const SearchResult& found, const Problem& problem) {
   const std::uint64_t memory = usable_memory(options);
   const auto fits = [&](const Candidate& candidate) { return candidate.cost.announced_bytes <= memory; };
   const auto best = std::ranges::find_if(found.candidates, fits);
-  const double below_ns = best == found.candidates.end() ? infinity : best->cost.ns;
+  const double below_ns = std::min(options.below_ns, best == found.candidates.end() ? infinity : best->cost.ns);
   ProofRequest request = ProofRequest::of(options, below_ns, found.memory_binds ? memory : 0);
   const auto sparse = [](const Alternative& alternative) { return !alternative.contractions.tensors.back().dense(); };
   if (std::ranges::any_of(alternatives, sparse)) request.kept = kept_for_proofs;

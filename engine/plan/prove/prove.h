@@ -6,16 +6,12 @@
 #include "engine/plan/prove/encoding.h"
 #include "engine/plan/search/planned.h"
 #include "engine/plan/search/search.h"
+#include "engine/plan/search/search_budget.h"
 
 namespace weft {
 
 // In the solver's units, some thousands per millisecond.
 inline constexpr std::uint64_t usual_effort = 500'000;
-// A proof leaves nests that take this much longer to the solver, so that it judges the program's choice and not only
-// what the program could not decide. So does a request about a sparse result: layouts on the way to it are priced
-// before they are known.
-inline constexpr double kept_for_proofs = 1.01;
-
 /// The least gain that is looked for: some twenty parts of the sum may be rounded by a millionth.
 inline constexpr double proof_rounding = 2e-5;
 

@@ -60,7 +60,9 @@ AlternativeSearch::AlternativeSearch(const Problem& problem, bool fused, double 
       memory_(usable_memory(problem.options)),
       priced_(std::make_shared<AlternativeModels>(problem)),
       models_(*priced_),
-      space_(problem) {
+      space_(problem),
+      best_ns_(looked_for_below(problem.options)),
+      limit_(best_ns_) {
   if (problem.options.prove) models_.table().most_bytes = bytes_of_proof(problem.options);
 }
 

@@ -111,8 +111,8 @@ class AlternativeSearch {
   std::vector<std::size_t> undecided_;  // records of what might be cheaper, about which the solver need not be asked
   std::optional<std::size_t> winner_;   // the record of the best schedule that fits with no operand opened
   SearchResult result_;
-  double best_ns_ = infinity;
-  double limit_ = infinity;
+  double best_ns_;  // of what fits; before there is any, what it has to stay below
+  double limit_;    // of the second best
   std::uint64_t work_ = 0;
 };
 

@@ -25,6 +25,14 @@ inline constexpr double usual_work = 100'000;
 inline constexpr ProofBudget budget_of_assignment{10'000'000, 3'000'000};
 inline constexpr ProofBudget budget_of_several{2'000'000, 400'000};
 
+// A proof leaves nests that take this much longer to the solver, so that it judges the program's choice and not only
+// what the program could not decide. So does a request about a sparse result: layouts on the way to it are priced
+// before they are known.
+inline constexpr double kept_for_proofs = 1.01;
+
+/// What a search looks for takes less, and for a proof a little more than is of use.
+inline double looked_for_below(const PlanOptions& options) { return options.below_ns * (options.prove ? kept_for_proofs : 1); }
+
 inline bool proves(const PlanOptions& options) { return options.prove && !(options.budget && options.budget->spent()); }
 
 /// The loops that a search for a proof may price, of `most`: what it keeps takes up to 700 bytes a loop (six operands, one of order 5),

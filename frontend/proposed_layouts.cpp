@@ -1,4 +1,4 @@
-#include "frontend/chosen_layouts.h"
+#include "frontend/proposed_layouts.h"
 
 #include <fmt/format.h>
 
@@ -19,14 +19,6 @@ constexpr double least_gain = 0.95;       ///< of the predicted time,
 constexpr double sparse_gain = 0.85;      ///< where much of what is stored is no entry
 constexpr std::uint64_t least_entries = 4096;  ///< of a matrix
 constexpr double least_ns = 5e5;               ///< of all calls: planning again takes about as long
-
-/// A layout that is worth pricing.
-struct LayoutCandidate {
-  Format format;
-  std::string words;
-  double conversion_ns = 0;  ///< once, as conversions are priced
-  double least_gain = 1;     ///< of the predicted time
-};
 
 /// Sorting the entries of an operand, about as long as looking for another layout takes.
 double sorting_ns(const OperandFacts& operand, const Machine& machine) {
@@ -69,14 +61,14 @@ std::vector<BlockFill> best_blocks(std::vector<BlockFill> fills) {
 }
 
 /// Blocks and strips of a matrix, for several calls; a vector that is looked up with a place for every coordinate.
-Expected<std::vector<LayoutCandidate>> candidates(const OperandFacts& operand, double calls, const Machine& machine,
-                                                  const Resources& resources) {
-  std::vector<LayoutCandidate> found;
+Expected<std::vector<ProposedLayout>> layouts_of(const OperandFacts& operand, double calls, const Machine& machine,
+                                                 const Resources& resources) {
+  std::vector<ProposedLayout> found;
   const Tensor& stored = *operand.stored;
   if (stored.order() == 1) {
     const double bytes = static_cast<double>(stored.extents()[0]) * scalar_bytes(operand.format.scalar);
     const double takes_ns = sorting_ns(operand, machine) + bytes / machine.stream[3];
-    found.push_back({dense_format(1, operand.format.scalar), "a dense vector", takes_ns, least_gain});
+    found.push_back({dense_format(1, operand.format.scalar), "a dense vector", takes_ns / calls, least_gain});
   }
   if (stored.order() != 2 || calls <= 1 || stored.nnz() < least_entries) return found;
   const auto fills = block_fills(stored, resources);
@@ -88,7 +80,7 @@ Expected<std::vector<LayoutCandidate>> candidates(const OperandFacts& operand, d
     const bool is_full = block.pieces != Pieces::blocks || block.fill >= least_fill;
     const auto entries = static_cast<double>(stored.nnz());
     const double takes_ns = conversion_ns(stored.format(), entries, *format, entries / block.fill, machine);
-    found.push_back({std::move(*format), fmt::format("{}, some {:.0f} % full", block.words(), 100 * block.fill), takes_ns,
+    found.push_back({std::move(*format), fmt::format("{}, some {:.0f} % full", block.words(), 100 * block.fill), takes_ns / calls,
                      is_full ? least_gain : sparse_gain});
   }
   return found;
@@ -102,66 +94,30 @@ bool may_have_places(const Prepared& prepared, const NamedFacts& operands, const
     if (scheduled.like || scheduled.delivered || !scheduled.format.all_dense()) return false;
     if (prepared.exposure && scheduled.role == TensorRole::result && prepared.exposure->tensors[scheduled.tensor].handed_over) return false;
   }
+  const bool meets_sparse = std::ranges::any_of(operands, [&](const auto& other) {
+    return other.first != name && prepared.report.operands.contains(other.first) && !other.second.format.all_dense();
+  });
   return std::ranges::all_of(operands, [&](const auto& operand) {
     const auto& [stored, statistics] = std::tie(operand.second.stored, operand.second.statistics);
-    return operand.first == name || (stored != nullptr ? finite_values(*stored, threads) : statistics.finite());
+    return (operand.first == name && !meets_sparse) || (stored != nullptr ? finite_values(*stored, threads) : statistics.finite());
   });
 }
 
-Expected<ChosenLayouts> chosen_layouts(const PlannedRequest& request,
-                                       const std::function<Expected<PricedPlan>(const EvaluateOptions&)>& plan_with) {
+Expected<std::vector<ProposedLayouts>> proposed_layouts(const PlannedRequest& request) {
   const auto& [engine, machine, operands, options, plain] = request;
-  ChosenLayouts best{options, {}, {}};
-  const bool known = std::ranges::all_of(operands, [](const auto& operand) { return operand.second.stored != nullptr; });
-  const bool free = known && options.schedule.empty() && options.objective.empty() && !options.unfused;
-  if (!free || engine.strict_fp || plain.exposure) return best;
-  double ns = plain.plan.cost.ns;
+  std::vector<ProposedLayouts> proposed;
+  if (engine.strict_fp || options.unfused) return proposed;
   for (const auto& [name, operand] : operands) {
     const bool used = plain.report.operands.contains(name);
     if (!used || !is_worth_a_look(operand, plain, options.calls, machine)) continue;
     const bool changes = std::ranges::find(options.changing, name) != options.changing.end() ||
                          std::ranges::find(options.changing_patterns, name) != options.changing_patterns.end();
     if (changes || options.formats.contains(name) || !may_have_places(plain, operands, name, engine.resources.threads)) continue;
-    const auto others_tried = candidates(operand, options.calls, machine, engine.resources);
-    if (!others_tried) return std::unexpected(others_tried.error());
-    struct Priced {
-      std::string told;
-      double ns = 0;
-      double least_gain = 1;
-    };
-    std::vector<Priced> others;
-    std::string winner;
-    for (const LayoutCandidate& candidate : *others_tried) {
-      EvaluateOptions tried = best.options;
-      tried.why = false;
-      tried.prove = false;  // of the layout that is chosen alone
-      tried.formats[name] = candidate.format;
-      const auto planned = plan_with(tried);
-      // Blocks that memory has no room for are none.
-      if (!planned && planned.error().kind == ErrorKind::resource) continue;
-      if (!planned) return std::unexpected(planned.error());
-      const double priced = planned->ns + candidate.conversion_ns / options.calls;
-      const std::string told = fmt::format("{}, {:.3g} us a call", candidate.words, priced * 1e-3);
-      if (priced > candidate.least_gain * ns) {
-        others.push_back({told, priced, candidate.least_gain});
-        continue;
-      }
-      if (!winner.empty()) others.push_back({winner, ns});
-      ns = priced;
-      winner = told;
-      best.options.formats[name] = candidate.format;
-      best.plan_cache = planned->plan_cache;
-    }
-    if (winner.empty()) continue;
-    best.reason += fmt::format("{}{} is stored in {}, conversion included, instead of {:.3g} us", best.reason.empty() ? "" : ". ", name,
-                               winner, plain.plan.cost.ns * 1e-3);
-    for (const Priced& other : others) {
-      best.reason += "; not " + other.told;
-      // What was found before has to be beaten by more than a price may be off.
-      if (other.ns < ns) best.reason += fmt::format(", within {:.0f} % of what was found before", 100 * (1 - other.least_gain));
-    }
+    auto layouts = layouts_of(operand, options.calls, machine, engine.resources);
+    if (!layouts) return std::unexpected(layouts.error());
+    if (!layouts->empty()) proposed.push_back({name, std::move(*layouts)});
   }
-  return best;
+  return proposed;
 }
 
 }  // namespace weft

@@ -1,0 +1,15 @@
+// A bound for all plans of a problem, before any is looked for.
+#pragma once
+
+#include "engine/plan/problem.h"
+
+namespace weft {
+
+/// Whether the joins that prices depend on are known before there is a plan: at most one operand of one assignment is sparse.
+bool is_priced_at_once(const Problem& problem);
+
+/// Nanoseconds that every plan takes: the least bound of a tree (tree_bound.h). With `y(i) = A(i,j) * x(j)`, the entries of A by the body
+/// that is run for each, on all threads. 0 where trees are not all known, or prices depend on joins that are not counted yet.
+double bound_ns(const Problem& problem);
+
+}  // namespace weft

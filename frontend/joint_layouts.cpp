@@ -1,0 +1,288 @@
+#include "frontend/joint_layouts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <numeric>
+#include <utility>
+
+#include "frontend/words.h"
+
+namespace weft {
+namespace {
+
+constexpr std::size_t most_choices = 64;      // of layouts
+constexpr double share_of_calls = 0.2;        // of what all take, as long as a search may (search_budget.h)
+constexpr double planning_ns = 5e5;           // a candidate takes about as long
+constexpr std::size_t most_told = 8;
+constexpr double unbounded = std::numeric_limits<double>::infinity();
+
+std::string price_text(double ns) { return fmt::format("{:.3g} us a call", ns * 1e-3); }
+
+}  // namespace
+
+JointLayouts::JointLayouts(CandidatePlanner& planner, std::vector<ProposedLayouts> proposed, PlannedReading given, double calls, bool proves,
+                           std::size_t most_planned)
+    : planner_(planner),
+      proposed_(std::move(proposed)),
+      given_ns_(given.ns()),
+      calls_(calls),
+      proves_(proves),
+      most_planned_(most_planned) {
+  Candidate& first = candidates_.emplace_back();
+  first.reading = given.reading;
+  first.ns = given_ns_;
+  first.state = State::planned;
+  first.planned = std::move(given);
+}
+
+Expected<void> JointLayouts::add(const std::vector<std::size_t>& layouts) {
+  Candidate each;
+  for (std::size_t operand = 0; operand < layouts.size(); ++operand) {
+    if (layouts[operand] == 0) continue;
+    const ProposedLayout& layout = proposed_[operand].layouts[layouts[operand] - 1];
+    each.layouts.emplace(proposed_[operand].operand, layout.format);
+    each.conversion_ns += layout.conversion_ns;
+    each.worth = std::min(each.worth, layout.worth);
+  }
+  if (proves_) each.worth = 1;
+  if (each.conversion_ns >= each.worth * given_ns_) {
+    each.least_ns = each.conversion_ns;
+    each.state = State::bounded;
+    candidates_.push_back(std::move(each));
+    return {};
+  }
+  const auto readings = planner_.readings(each.layouts);
+  if (!readings) return std::unexpected(readings.error());
+  if (readings->empty()) {
+    each.state = State::no_room;
+    candidates_.push_back(std::move(each));
+    return {};
+  }
+  for (const BoundedReading& one : *readings) {
+    each.reading = one.reading;
+    each.words = one.words;
+    each.least_ns = each.conversion_ns + one.least_ns;
+    candidates_.push_back(each);
+  }
+  return {};
+}
+
+Expected<void> JointLayouts::add_candidates() {
+  std::vector<std::vector<std::size_t>> choices;
+  std::vector<std::size_t> choice(proposed_.size(), 0);
+  for (std::size_t operand = 0; operand < proposed_.size();) {
+    // The next one: the last operand changes first.
+    operand = proposed_.size();
+    while (operand > 0 && choice[operand - 1] == proposed_[operand - 1].layouts.size()) choice[--operand] = 0;
+    if (operand == 0) break;
+    ++choice[operand - 1];
+    choices.push_back(choice);
+    operand = 0;
+  }
+  const auto laid_out = [](const std::vector<std::size_t>& one) { return one.size() - static_cast<std::size_t>(std::ranges::count(one, 0U)); };
+  std::ranges::stable_sort(choices, {}, laid_out);
+  left_out_ = choices.size() - std::min(choices.size(), most_choices);
+  choices.resize(choices.size() - left_out_);
+  for (const std::vector<std::size_t>& one : choices)
+    if (auto added = add(one); !added) return added;
+  return {};
+}
+
+Expected<void> JointLayouts::plan(Candidate& candidate, double below_ns) {
+  auto one = planner_.planned(candidate.layouts, candidate.reading, below_ns - candidate.conversion_ns);
+  if (!one) return std::unexpected(one.error());
+  const bool is_plan = *one && !(*one)->asks_for_order;
+  candidate.state = is_plan ? State::planned : State::no_room;
+  if (!is_plan) return {};
+  candidate.at_least = (*one)->at_least;
+  candidate.ns = candidate.at_least ? below_ns : candidate.conversion_ns + (*one)->ns();
+  candidate.planned = std::move(*one);
+  return {};
+}
+
+Expected<void> JointLayouts::choose() {
+  if (auto added = add_candidates(); !added) return added;
+  std::vector<std::size_t> order(candidates_.size() - 1);
+  std::iota(order.begin(), order.end(), std::size_t{1});
+  std::ranges::stable_sort(order, {}, [&](std::size_t number) { return candidates_[number].least_ns; });
+  std::size_t single = 0;
+  for (const Candidate& each : candidates_) single += each.layouts.size() == 1 ? 1 : 0;
+  const auto worth_it = static_cast<std::size_t>(std::min(share_of_calls * calls_ * given_ns_ / planning_ns, 1e6));
+  const std::size_t most = std::min(most_planned_, std::max(single, worth_it));
+  std::size_t planned = 0;
+  double least = given_ns_;
+  // What takes a little more than the cheapest may be preferred.
+  double worth = 1;
+  for (const Candidate& each : candidates_) worth = std::min(worth, each.worth);
+  // What lays out one operand is planned in any case, and says what the others have to beat.
+  for (const bool several : {false, true}) {
+    for (const std::size_t number : order) {
+      Candidate& each = candidates_[number];
+      if (each.state != State::open || (each.layouts.size() > 1) != several) continue;
+      const double below_ns = std::min(least / worth, given_ns_);
+      if (each.least_ns >= std::min(below_ns, each.worth * given_ns_)) {
+        each.state = State::bounded;
+      } else if (planned == most) {
+        each.state = State::left_out;
+      } else {
+        ++planned;
+        if (auto done = plan(each, below_ns); !done) return done;
+        if (each.state == State::planned) least = std::min(least, each.ns);
+      }
+    }
+  }
+  for (std::size_t number = 1; number < candidates_.size(); ++number) {
+    const Candidate& each = candidates_[number];
+    if (each.state != State::planned || each.at_least) continue;
+    if (each.ns < chosen_ns() && each.ns <= each.worth * chosen_ns()) chosen_ = number;
+  }
+  return {};
+}
+
+Expected<void> JointLayouts::ask(std::size_t number, double share) {
+  Candidate& each = candidates_[number];
+  each.asked = true;
+  const double below_ns = number == chosen_ ? unbounded : chosen_ns();
+  auto one = planner_.proven(each.layouts, each.reading, below_ns - each.conversion_ns, share);
+  if (!one) return std::unexpected(one.error());
+  each.settled = *one && (*one)->proven && !(*one)->asks_for_order;
+  if (!*one) each.state = State::no_room;
+  if (!*one || (*one)->asks_for_order) return {};
+  const double ns = (*one)->at_least ? below_ns : each.conversion_ns + (*one)->ns();
+  if (number != chosen_ && ns >= below_ns) {
+    if (each.state == State::open || each.state == State::left_out) each.ns = ns, each.at_least = (*one)->at_least;
+    each.state = State::planned;
+    return {};
+  }
+  each.ns = ns;
+  each.at_least = false;
+  each.state = State::planned;
+  each.planned = std::move(*one);
+  chosen_ = number;
+  return {};
+}
+
+Expected<void> JointLayouts::prove() {
+  // Other ways to read the operands as they are given were priced before, and nothing was claimed of them.
+  const auto readings = planner_.readings({});
+  if (!readings) return std::unexpected(readings.error());
+  for (const BoundedReading& one : *readings) {
+    if (one.reading == candidates_.front().reading) continue;
+    Candidate& each = candidates_.emplace_back();
+    each.reading = one.reading;
+    each.words = one.words;
+    each.least_ns = one.least_ns;
+  }
+  std::vector<std::size_t> order(candidates_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t number) { return candidates_[number].least_ns; });
+  const auto is_open = [&](std::size_t number) {
+    const Candidate& each = candidates_[number];
+    return number != chosen_ && !each.asked && each.state != State::no_room && each.least_ns < chosen_ns();
+  };
+  for (bool better = true; better;) {
+    better = false;
+    if (auto done = ask(chosen_, 1); !done) return done;
+    if (candidates_[chosen_].state == State::no_room) return {};  // for a proof
+    const auto others = static_cast<double>(std::ranges::count_if(order, is_open));
+    for (const std::size_t number : order) {
+      if (!is_open(number) || better) continue;
+      if (auto done = ask(number, 1 / others); !done) return done;
+      better = number == chosen_;
+    }
+  }
+  proved_ = true;
+  return {};
+}
+
+std::string JointLayouts::laid_out(const Candidate& candidate) const {
+  std::vector<std::string> parts;
+  for (const auto& [operand, layouts] : proposed_) {
+    const auto format = candidate.layouts.find(operand);
+    if (format == candidate.layouts.end()) continue;
+    const auto layout = std::ranges::find_if(layouts, [&](const ProposedLayout& one) { return one.format == format->second; });
+    const bool chosen = &candidate == &candidates_[chosen_];
+    parts.push_back(chosen                  ? fmt::format("{} is stored in {}", operand, layout->words)
+                    : proposed_.size() == 1 ? layout->words
+                                            : fmt::format("{} in {}", operand, layout->words));
+  }
+  return in_a_row(parts) + (candidate.words.empty() ? "" : ", " + candidate.words);
+}
+
+std::string JointLayouts::reason() const {
+  const Candidate& best = candidates_[chosen_];
+  std::vector<std::string> operands;
+  for (const ProposedLayouts& one : proposed_) operands.push_back(one.operand);
+  if (operands.empty() && chosen_ == 0) return {};
+  std::string text;
+  if (chosen_ == 0) {
+    text = fmt::format("{} {} as given, {}", in_a_row(operands), operands.size() == 1 ? "stays" : "stay", price_text(best.ns));
+  } else if (best.layouts.empty()) {
+    text = fmt::format("operands stay as given, {}, {}, copies included, instead of {:.3g} us", best.words, price_text(best.ns), given_ns_ * 1e-3);
+  } else {
+    text = fmt::format("{}, {}, conversion included, instead of {:.3g} us", laid_out(best), price_text(best.ns), given_ns_ * 1e-3);
+  }
+  std::vector<const Candidate*> others;
+  std::size_t unplanned = left_out_;
+  for (const Candidate& each : candidates_) {
+    if (&each == &best || each.layouts.empty() || (each.state == State::no_room && !each.words.empty())) continue;
+    if (each.state == State::left_out) ++unplanned;
+    else others.push_back(&each);
+  }
+  const auto told_ns = [](const Candidate* each) {
+    return each->state == State::planned ? each->ns : each->state == State::bounded ? each->least_ns : unbounded;
+  };
+  std::vector<double> prices;
+  std::ranges::transform(others, std::back_inserter(prices), told_ns);
+  std::ranges::sort(prices);
+  const double most_ns = prices.size() > most_told ? prices[most_told - 1] : unbounded;
+  std::size_t dearer = 0;
+  for (const Candidate* each : others) {
+    if (told_ns(each) > most_ns) {
+      ++dearer;
+      continue;
+    }
+    text += "; not " + laid_out(*each);
+    if (each->state == State::no_room) text += ", which memory has no room for";
+    else text += ", " + price_text(told_ns(each)) + (each->state == State::bounded || each->at_least ? " or more" : "");
+    // What was found before has to be beaten by more than a price may be off.
+    if (told_ns(each) < best.ns) text += fmt::format(", within {:.0f} % of what was found before", 100 * (1 - each->worth));
+  }
+  if (dearer > 0) text += fmt::format("; nor {} other{} that take{} longer", dearer, dearer == 1 ? "" : "s", dearer == 1 ? "s" : "");
+  if (unplanned > 0) text += fmt::format("; {} more {} not planned, which could take longer than it saves", unplanned, unplanned == 1 ? "was" : "were");
+  return text;
+}
+
+std::string JointLayouts::claim() const {
+  std::size_t bounded = 0, searched = 0, open = left_out_;
+  for (std::size_t number = 0; number < candidates_.size(); ++number) {
+    const Candidate& each = candidates_[number];
+    if (number == chosen_ || each.state == State::no_room) continue;
+    ++(each.settled ? searched : !each.asked && each.least_ns >= chosen_ns() ? bounded : open);
+  }
+  const std::size_t all = bounded + searched + open;
+  if (all == 0) return {};
+  const std::string others = fmt::format("{} other choice{} of layouts and ways to read them", all, all == 1 ? "" : "s");
+  if (open > 0) return fmt::format("whether {} of {} have anything cheaper is open", open, others);
+  return fmt::format("Nor does a schedule over any of {}, conversions included: {} by their bounds, {} by a proof", others, bounded, searched);
+}
+
+JointChoice JointLayouts::chosen() && {
+  JointChoice choice;
+  choice.reason = reason();
+  if (proved_) {
+    choice.claim = claim();
+    choice.settled = left_out_ == 0 && std::ranges::all_of(candidates_, [&](const Candidate& each) {
+      return &each == &candidates_[chosen_] || each.state == State::no_room || each.settled || (!each.asked && each.least_ns >= chosen_ns());
+    });
+  }
+  Candidate& best = candidates_[chosen_];
+  choice.as_given = chosen_ == 0;
+  choice.layouts = std::move(best.layouts);
+  choice.reading = std::move(*best.planned);
+  return choice;
+}
+
+}  // namespace weft
