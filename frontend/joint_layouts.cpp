@@ -12,11 +12,18 @@
 namespace weft {
 namespace {
 
-constexpr std::size_t most_choices = 64;      // of layouts
-constexpr double share_of_calls = 0.2;        // of what all take, as long as a search may (search_budget.h)
-constexpr double planning_ns = 5e5;           // a candidate takes about as long
+constexpr std::size_t most_enumerated = 1024;   // choices of layouts of several operands
+constexpr std::size_t most_asked = 64;          // of them, for a proof
+constexpr double most_counted = 1e9;
+constexpr double share_of_calls = 0.2;          // of what all take, as long as a search may (search_budget.h)
+constexpr double usual_planning_ns = 5e5;       // a candidate takes about as long,
+constexpr double planning_with_joins_ns = 8e6;  // where joins are counted for it
 constexpr std::size_t most_told = 8;
 constexpr double unbounded = std::numeric_limits<double>::infinity();
+
+std::size_t laid_out_in(const std::vector<std::size_t>& choice) {
+  return choice.size() - static_cast<std::size_t>(std::ranges::count(choice, std::size_t{0}));
+}
 
 std::string price_text(double ns) { return fmt::format("{:.3g} us a call", ns * 1e-3); }
 
@@ -27,6 +34,7 @@ JointLayouts::JointLayouts(CandidatePlanner& planner, std::vector<ProposedLayout
     : planner_(planner),
       proposed_(std::move(proposed)),
       given_ns_(given.ns()),
+      planned_ns_(given_ns_),
       calls_(calls),
       proves_(proves),
       most_planned_(most_planned) {
@@ -37,7 +45,7 @@ JointLayouts::JointLayouts(CandidatePlanner& planner, std::vector<ProposedLayout
   first.planned = std::move(given);
 }
 
-Expected<void> JointLayouts::add(const std::vector<std::size_t>& layouts) {
+Expected<void> JointLayouts::add(const Choice& layouts) {
   Candidate each;
   for (std::size_t operand = 0; operand < layouts.size(); ++operand) {
     if (layouts[operand] == 0) continue;
@@ -69,25 +77,50 @@ Expected<void> JointLayouts::add(const std::vector<std::size_t>& layouts) {
   return {};
 }
 
-Expected<void> JointLayouts::add_candidates() {
-  std::vector<std::vector<std::size_t>> choices;
+void JointLayouts::enumerate() {
+  double all = 1;
+  for (const ProposedLayouts& one : proposed_) all *= 1 + static_cast<double>(one.layouts.size());
+  const auto count = static_cast<std::size_t>(std::min(all, most_counted)) - 1;
   std::vector<std::size_t> choice(proposed_.size(), 0);
-  for (std::size_t operand = 0; operand < proposed_.size();) {
-    // The next one: the last operand changes first.
-    operand = proposed_.size();
-    while (operand > 0 && choice[operand - 1] == proposed_[operand - 1].layouts.size()) choice[--operand] = 0;
-    if (operand == 0) break;
-    ++choice[operand - 1];
-    choices.push_back(choice);
+  for (std::size_t operand = 0; operand < proposed_.size() && several_.size() < most_enumerated;) {
+    if (choice[operand] == proposed_[operand].layouts.size()) {
+      choice[operand++] = 0;
+      continue;
+    }
+    ++choice[operand];
     operand = 0;
+    if (laid_out_in(choice) > 1) several_.push_back(choice);
   }
-  const auto laid_out = [](const std::vector<std::size_t>& one) { return one.size() - static_cast<std::size_t>(std::ranges::count(one, 0U)); };
-  std::ranges::stable_sort(choices, {}, laid_out);
-  left_out_ = choices.size() - std::min(choices.size(), most_choices);
-  choices.resize(choices.size() - left_out_);
-  for (const std::vector<std::size_t>& one : choices)
-    if (auto added = add(one); !added) return added;
+  std::size_t single = 0;
+  for (const ProposedLayouts& one : proposed_) single += one.layouts.size();
+  left_out_ = count - single - several_.size();
+}
+
+Expected<void> JointLayouts::add_singles() {
+  for (std::size_t operand = 0; operand < proposed_.size(); ++operand) {
+    for (std::size_t layout = 1; layout <= proposed_[operand].layouts.size(); ++layout) {
+      Choice choice(proposed_.size(), 0);
+      choice[operand] = layout;
+      if (auto added = add(choice); !added) return added;
+    }
+  }
   return {};
+}
+
+double JointLayouts::promised_ns(const Choice& choice) const {
+  double ns = given_ns_;
+  for (std::size_t operand = 0; operand < choice.size(); ++operand) {
+    if (choice[operand] == 0) continue;
+    const ProposedLayout& layout = proposed_[operand].layouts[choice[operand] - 1];
+    double alone = unbounded;
+    for (const Candidate& each : candidates_) {
+      const auto format = each.layouts.find(proposed_[operand].operand);
+      if (each.layouts.size() != 1 || format == each.layouts.end() || format->second != layout.format) continue;
+      if (each.state != State::no_room) alone = std::min(alone, each.state == State::planned ? each.ns : std::max(each.least_ns, given_ns_));
+    }
+    ns *= alone / given_ns_;
+  }
+  return ns;
 }
 
 Expected<void> JointLayouts::plan(Candidate& candidate, double below_ns) {
@@ -103,40 +136,54 @@ Expected<void> JointLayouts::plan(Candidate& candidate, double below_ns) {
 }
 
 Expected<void> JointLayouts::choose() {
-  if (auto added = add_candidates(); !added) return added;
-  std::vector<std::size_t> order(candidates_.size() - 1);
-  std::iota(order.begin(), order.end(), std::size_t{1});
-  std::ranges::stable_sort(order, {}, [&](std::size_t number) { return candidates_[number].least_ns; });
-  std::size_t single = 0;
-  for (const Candidate& each : candidates_) single += each.layouts.size() == 1 ? 1 : 0;
-  const auto worth_it = static_cast<std::size_t>(std::min(share_of_calls * calls_ * given_ns_ / planning_ns, 1e6));
-  const std::size_t most = std::min(most_planned_, std::max(single, worth_it));
-  std::size_t planned = 0;
-  double least = given_ns_;
-  // What takes a little more than the cheapest may be preferred.
-  double worth = 1;
-  for (const Candidate& each : candidates_) worth = std::min(worth, each.worth);
-  // What lays out one operand is planned in any case, and says what the others have to beat.
-  for (const bool several : {false, true}) {
-    for (const std::size_t number : order) {
-      Candidate& each = candidates_[number];
-      if (each.state != State::open || (each.layouts.size() > 1) != several) continue;
-      const double below_ns = std::min(least / worth, given_ns_);
-      if (each.least_ns >= std::min(below_ns, each.worth * given_ns_)) {
-        each.state = State::bounded;
-      } else if (planned == most) {
-        each.state = State::left_out;
-      } else {
-        ++planned;
-        if (auto done = plan(each, below_ns); !done) return done;
-        if (each.state == State::planned) least = std::min(least, each.ns);
-      }
+  enumerate();
+  if (auto added = add_singles(); !added) return added;
+  std::size_t left = most_planned_;
+  // What lays out one operand is planned in any case, and says what the others promise.
+  if (auto done = plan_from(1, left); !done) return done;
+  std::vector<std::pair<double, Choice>> promises;
+  for (Choice& choice : several_) promises.emplace_back(promised_ns(choice), std::move(choice));
+  std::ranges::stable_sort(promises, {}, &std::pair<double, Choice>::first);
+  several_.clear();
+  const double planning_ns = candidates_.front().planned->counts_joins ? planning_with_joins_ns : usual_planning_ns;
+  left = std::min(left, static_cast<std::size_t>(std::min(share_of_calls * calls_ * given_ns_ / planning_ns, most_counted)));
+  const std::size_t first = candidates_.size();
+  for (auto& [ns, choice] : promises) {
+    if (candidates_.size() - first >= left) {
+      several_.push_back(std::move(choice));
+    } else if (auto added = add(choice); !added) {
+      return added;
     }
   }
+  if (auto done = plan_from(first, left); !done) return done;
   for (std::size_t number = 1; number < candidates_.size(); ++number) {
     const Candidate& each = candidates_[number];
     if (each.state != State::planned || each.at_least) continue;
     if (each.ns < chosen_ns() && each.ns <= each.worth * chosen_ns()) chosen_ = number;
+  }
+  return {};
+}
+
+Expected<void> JointLayouts::plan_from(std::size_t first, std::size_t& left) {
+  std::vector<std::size_t> order(candidates_.size() - first);
+  std::iota(order.begin(), order.end(), first);
+  std::ranges::stable_sort(order, {}, [&](std::size_t number) { return candidates_[number].least_ns; });
+  // What takes a little more than the cheapest may be preferred.
+  double worth = 1;
+  for (const Candidate& each : candidates_) worth = std::min(worth, each.worth);
+  for (const std::size_t number : order) {
+    Candidate& each = candidates_[number];
+    if (each.state != State::open) continue;
+    const double below_ns = std::min(planned_ns_ / worth, given_ns_);
+    if (each.least_ns >= std::min(below_ns, each.worth * given_ns_)) {
+      each.state = State::bounded;
+    } else if (left == 0) {
+      each.state = State::left_out;
+    } else {
+      --left;
+      if (auto done = plan(each, below_ns); !done) return done;
+      if (each.state == State::planned) planned_ns_ = std::min(planned_ns_, each.ns);
+    }
   }
   return {};
 }
@@ -175,6 +222,11 @@ Expected<void> JointLayouts::prove() {
     each.words = one.words;
     each.least_ns = one.least_ns;
   }
+  for (std::size_t number = 0; number < several_.size(); ++number) {
+    if (number >= most_asked) break;
+    if (auto added = add(several_[number]); !added) return added;
+  }
+  several_.erase(several_.begin(), several_.begin() + static_cast<std::ptrdiff_t>(std::min(several_.size(), most_asked)));
   std::vector<std::size_t> order(candidates_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t number) { return candidates_[number].least_ns; });
@@ -225,7 +277,7 @@ std::string JointLayouts::reason() const {
     text = fmt::format("{}, {}, conversion included, instead of {:.3g} us", laid_out(best), price_text(best.ns), given_ns_ * 1e-3);
   }
   std::vector<const Candidate*> others;
-  std::size_t unplanned = left_out_;
+  std::size_t unplanned = left_out_ + several_.size();
   for (const Candidate& each : candidates_) {
     if (&each == &best || each.layouts.empty() || (each.state == State::no_room && !each.words.empty())) continue;
     if (each.state == State::left_out) ++unplanned;
@@ -256,7 +308,7 @@ std::string JointLayouts::reason() const {
 }
 
 std::string JointLayouts::claim() const {
-  std::size_t bounded = 0, searched = 0, open = left_out_;
+  std::size_t bounded = 0, searched = 0, open = left_out_ + several_.size();
   for (std::size_t number = 0; number < candidates_.size(); ++number) {
     const Candidate& each = candidates_[number];
     if (number == chosen_ || each.state == State::no_room) continue;
@@ -274,7 +326,7 @@ JointChoice JointLayouts::chosen() && {
   choice.reason = reason();
   if (proved_) {
     choice.claim = claim();
-    choice.settled = left_out_ == 0 && std::ranges::all_of(candidates_, [&](const Candidate& each) {
+    choice.settled = left_out_ == 0 && several_.empty() && std::ranges::all_of(candidates_, [&](const Candidate& each) {
       return &each == &candidates_[chosen_] || each.state == State::no_room || each.settled || (!each.asked && each.least_ns >= chosen_ns());
     });
   }

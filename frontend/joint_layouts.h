@@ -54,7 +54,8 @@ struct JointChoice {
 class JointLayouts {
  public:
   /// `given`: as operands are given, read in the best way. `proves`: a proof follows, so that the least price decides, by however little.
-  /// Candidates that lay out several operands are planned as far as that may save what it takes, and `most_planned` at most.
+  /// Candidates that lay out several operands are planned, the most promising first, as far as that may save what it takes; `most_planned`
+  /// at most in all.
   JointLayouts(CandidatePlanner& planner, std::vector<ProposedLayouts> proposed, PlannedReading given, double calls, bool proves,
                std::size_t most_planned = 64);
 
@@ -91,9 +92,17 @@ class JointLayouts {
   };
 
   double chosen_ns() const { return candidates_[chosen_].ns; }
-  /// Choices of layouts in the order in which they are preferred, each with all of its readings.
-  Expected<void> add_candidates();
-  Expected<void> add(const std::vector<std::size_t>& layouts);
+  /// By operand, 0: as given, n: the n-th that is proposed.
+  using Choice = std::vector<std::size_t>;
+
+  void enumerate();
+  Expected<void> add_singles();
+  /// Of a choice all readings.
+  Expected<void> add(const Choice& layouts);
+  /// As if each operand made the given plan faster as it does alone.
+  double promised_ns(const Choice& choice) const;
+  /// Candidates from `first` on, by their bounds, and `left` of them.
+  Expected<void> plan_from(std::size_t first, std::size_t& left);
   Expected<void> plan(Candidate& candidate, double below_ns);
   std::string laid_out(const Candidate& candidate) const;
   std::string reason() const;
@@ -103,12 +112,14 @@ class JointLayouts {
   CandidatePlanner& planner_;
   std::vector<ProposedLayouts> proposed_;
   double given_ns_;
+  double planned_ns_;  // the least of all that was planned
   double calls_;
   bool proves_;
   std::size_t most_planned_;
   std::vector<Candidate> candidates_;  // the first: all as given
   std::size_t chosen_ = 0;
-  std::size_t left_out_ = 0;  // choices of layouts of several operands that were not looked at
+  std::vector<Choice> several_;  // choices that lay out several operands, those that promise most first, and are no candidates yet
+  std::size_t left_out_ = 0;     // others, which are not even enumerated
   bool proved_ = false;
 };
 

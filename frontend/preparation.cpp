@@ -143,6 +143,7 @@ class Preparation {
                                                            "its loops have to be in the order of its levels"}));
     priced_.plan_ns = found.cost.ns + unexpected_ns(found.schedule, found.cost, prepared_.network) + converting_results_ns();
     priced_.at_least = found.cost.ns >= prepared_.plan_options.below_ns;
+    priced_.counts_joins = !is_priced_at_once(Problem{prepared_.network, prepared_.facts, prepared_.plan_options});
     priced_.proven = found.optimal == Optimal::all;
     return {};
   }

@@ -68,6 +68,7 @@ struct PlannedReading {
   bool asks_for_order = false;             ///< a level is searched whose coordinates come in no order: no reading
   double cut_copies_ns = 0;                ///< where there are such: `copies_ns` of the reading that cuts, before it is planned
   Reading reading = {};                    ///< as the values of the operands allow it
+  bool counts_joins = false;               ///< prices depend on joins, which are counted for each plan
   bool at_least = false;                   ///< planned below a bound, and nothing below it was found
   bool proven = false;                     ///< nothing over this reading takes less, or less than that bound
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <optional>
 #include <utility>
@@ -17,6 +18,7 @@
 #include "engine/plan/search/baseline.h"
 #include "engine/plan/search/forest_search.h"
 #include "engine/plan/search/planned.h"
+#include "engine/plan/search/problem_bound.h"
 #include "engine/plan/search/search.h"
 #include "engine/plan/search/search_budget.h"
 #include "runtime/level_traits.h"
@@ -203,12 +205,12 @@ Expected<Plan> plan(const Problem& problem) {
     return plan(Problem{network, operands, own});
   }
   if (auto possible = check_plannable(problem); !possible) return std::unexpected(possible.error());
-  if (network.assignments.size() > 1) {
-    // The bound is one of all of them together.
+  if (std::isfinite(options.below_ns) && !is_priced_at_once(problem)) {
     PlanOptions unbounded = options;
     unbounded.below_ns = infinity;
-    return plan_several(Problem{network, operands, unbounded}, plan_one, true);
+    return plan(Problem{network, operands, unbounded});
   }
+  if (network.assignments.size() > 1) return plan_several(problem, plan_one, true);
   if (options.objective == Objective::workspace_order) return plan_workspace_order(problem);
   return AssignmentPlanner(problem, {}).plan();
 }

@@ -104,7 +104,8 @@ struct PlanOptions {
   std::shared_ptr<ProofBudget> budget;          ///< of that proof; plan() makes one where there is none
   double proof_share = 1;                       ///< of the usual budget, where plan() makes it: of one of several proofs
   /// Nanoseconds of the best plan known of the same request over other layouts: schedules that take as long are not looked for, and a
-  /// claim is that none takes less than this, or than the plan. Of one assignment.
+  /// claim is that none takes less than this, or than the plan. Of problems that are priced at once (search/problem_bound.h); of others all
+  /// is looked for.
   double below_ns = std::numeric_limits<double>::infinity();
   std::optional<ContractionTree> tree;          ///< pinned by --tree
   std::map<std::string, Format> result_formats; ///< requested by --format
