@@ -29,8 +29,8 @@ std::string price_text(double ns) { return fmt::format("{:.3g} us a call", ns * 
 
 }  // namespace
 
-JointLayouts::JointLayouts(CandidatePlanner& planner, std::vector<ProposedLayouts> proposed, PlannedReading given, double calls, bool proves,
-                           std::size_t most_planned)
+JointLayouts::JointLayouts(CandidatePlanner& planner, std::vector<ProposedLayouts> proposed, PlannedReading given, double calls,
+                           bool proves, std::size_t most_planned)
     : planner_(planner),
       proposed_(std::move(proposed)),
       given_ns_(given.ns()),
@@ -116,7 +116,8 @@ double JointLayouts::promised_ns(const Choice& choice) const {
     for (const Candidate& each : candidates_) {
       const auto format = each.layouts.find(proposed_[operand].operand);
       if (each.layouts.size() != 1 || format == each.layouts.end() || format->second != layout.format) continue;
-      if (each.state != State::no_room) alone = std::min(alone, each.state == State::planned ? each.ns : std::max(each.least_ns, given_ns_));
+      if (each.state == State::no_room) continue;
+      alone = std::min(alone, each.state == State::planned ? each.ns : std::max(each.least_ns, given_ns_));
     }
     ns *= alone / given_ns_;
   }
@@ -183,6 +184,9 @@ Expected<void> JointLayouts::plan_from(std::size_t first, std::size_t& left) {
       --left;
       if (auto done = plan(each, below_ns); !done) return done;
       if (each.state == State::planned) planned_ns_ = std::min(planned_ns_, each.ns);
+      // Operands of what cannot be chosen any more take memory.
+      for (std::size_t other = 1; other < candidates_.size(); ++other)
+        if (candidates_[other].ns * worth > planned_ns_) candidates_[other].planned.reset();
     }
   }
   return {};
@@ -272,7 +276,8 @@ std::string JointLayouts::reason() const {
   if (chosen_ == 0) {
     text = fmt::format("{} {} as given, {}", in_a_row(operands), operands.size() == 1 ? "stays" : "stay", price_text(best.ns));
   } else if (best.layouts.empty()) {
-    text = fmt::format("operands stay as given, {}, {}, copies included, instead of {:.3g} us", best.words, price_text(best.ns), given_ns_ * 1e-3);
+    text = fmt::format("operands stay as given, {}, {}, copies included, instead of {:.3g} us", best.words, price_text(best.ns),
+                       given_ns_ * 1e-3);
   } else {
     text = fmt::format("{}, {}, conversion included, instead of {:.3g} us", laid_out(best), price_text(best.ns), given_ns_ * 1e-3);
   }
@@ -303,22 +308,37 @@ std::string JointLayouts::reason() const {
     if (told_ns(each) < best.ns) text += fmt::format(", within {:.0f} % of what was found before", 100 * (1 - each->worth));
   }
   if (dearer > 0) text += fmt::format("; nor {} other{} that take{} longer", dearer, dearer == 1 ? "" : "s", dearer == 1 ? "s" : "");
-  if (unplanned > 0) text += fmt::format("; {} more {} not planned, which could take longer than it saves", unplanned, unplanned == 1 ? "was" : "were");
+  if (unplanned > 0)
+    text += fmt::format("; {} more {} not planned, which could take longer than it saves", unplanned, unplanned == 1 ? "was" : "were");
   return text;
 }
 
+bool JointLayouts::is_ruled_out(const Candidate& candidate) const {
+  return !candidate.asked && candidate.least_ns >= chosen_ns();
+}
+
+std::size_t JointLayouts::open_candidates() const {
+  const auto is_open = [&](const Candidate& each) {
+    return &each != &candidates_[chosen_] && each.state != State::no_room && !each.settled && !is_ruled_out(each);
+  };
+  return left_out_ + several_.size() + static_cast<std::size_t>(std::ranges::count_if(candidates_, is_open));
+}
+
 std::string JointLayouts::claim() const {
-  std::size_t bounded = 0, searched = 0, open = left_out_ + several_.size();
+  std::size_t bounded = 0, searched = 0;
   for (std::size_t number = 0; number < candidates_.size(); ++number) {
     const Candidate& each = candidates_[number];
     if (number == chosen_ || each.state == State::no_room) continue;
-    ++(each.settled ? searched : !each.asked && each.least_ns >= chosen_ns() ? bounded : open);
+    if (each.settled) ++searched;
+    else if (is_ruled_out(each)) ++bounded;
   }
+  const std::size_t open = open_candidates();
   const std::size_t all = bounded + searched + open;
   if (all == 0) return {};
   const std::string others = fmt::format("{} other choice{} of layouts and ways to read them", all, all == 1 ? "" : "s");
   if (open > 0) return fmt::format("whether {} of {} have anything cheaper is open", open, others);
-  return fmt::format("Nor does a schedule over any of {}, conversions included: {} by their bounds, {} by a proof", others, bounded, searched);
+  return fmt::format("Nor does a schedule over any of {}, conversions included: {} by their bounds, {} by a proof", others, bounded,
+                     searched);
 }
 
 JointChoice JointLayouts::chosen() && {
@@ -326,9 +346,7 @@ JointChoice JointLayouts::chosen() && {
   choice.reason = reason();
   if (proved_) {
     choice.claim = claim();
-    choice.settled = left_out_ == 0 && several_.empty() && std::ranges::all_of(candidates_, [&](const Candidate& each) {
-      return &each == &candidates_[chosen_] || each.state == State::no_room || each.settled || (!each.asked && each.least_ns >= chosen_ns());
-    });
+    choice.settled = open_candidates() == 0;
   }
   Candidate& best = candidates_[chosen_];
   choice.as_given = chosen_ == 0;

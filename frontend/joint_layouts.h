@@ -59,8 +59,8 @@ class JointLayouts {
   JointLayouts(CandidatePlanner& planner, std::vector<ProposedLayouts> proposed, PlannedReading given, double calls, bool proves,
                std::size_t most_planned = 64);
 
-  /// The cheapest candidate that was planned. Between prices that are nearer to each other than they may be off (ProposedLayout::worth) fewer
-  /// operands are laid out, and in what was preferred longest.
+  /// The cheapest candidate that was planned. Between prices that are nearer to each other than they may be off (ProposedLayout::worth)
+  /// fewer operands are laid out, and in what was preferred longest.
   Expected<void> choose();
   /// Plans the chosen candidate with a proof, and asks of every other one, planned before or not, whether it has anything cheaper, which is
   /// chosen then.
@@ -107,6 +107,10 @@ class JointLayouts {
   std::string laid_out(const Candidate& candidate) const;
   std::string reason() const;
   Expected<void> ask(std::size_t number, double share);
+  /// By its bound.
+  bool is_ruled_out(const Candidate& candidate) const;
+  /// About which a proof says nothing.
+  std::size_t open_candidates() const;
   std::string claim() const;
 
   CandidatePlanner& planner_;

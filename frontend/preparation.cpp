@@ -1,4 +1,4 @@
-#include "frontend/preparation.h"
+#include "frontend/preparation_steps.h"
 
 #include <fmt/format.h>
 #include <malloc.h>
@@ -26,7 +26,6 @@
 #include "engine/specialize.h"
 #include "frontend/asked_plan.h"
 #include "frontend/given_options.h"
-#include "frontend/joint_layouts.h"
 #include "frontend/named_operands.h"
 #include "frontend/nearest.h"
 #include "frontend/pinned_trees.h"
@@ -71,36 +70,26 @@ Progress throttled(const Progress& progress) {
   };
 }
 
-}  // namespace
-
-/// The steps of one preparation; each fills its part of the report.
-class Preparation {
+/// Each fills its part of the report.
+class PreparationSteps final : public Preparation {
  public:
-  Preparation(const Pipeline& pipeline, const Machine& machine, const NamedFacts& operands,
-              const EvaluateOptions& options, const Cancellation& cancellation, CodeFrom from,
-              const SavedKernel* saved, Reading reading = {})
-      : pipeline_(pipeline),
-        machine_(machine),
-        options_(options),
-        operands_(operands),
-        cancellation_(cancellation),
-        from_(from),
-        saved_(saved),
+  PreparationSteps(const Request& request, EvaluateOptions options, std::set<std::string> chosen, Reading reading)
+      : pipeline_(request.pipeline),
+        machine_(request.machine),
+        text_(request.text),
+        names_(request.names),
+        options_(std::move(options)),
+        operands_(request.operands),
+        cancellation_(request.cancellation),
+        from_(request.from),
+        saved_(request.saved),
+        chosen_(std::move(chosen)),
         reading_(std::move(reading)),
-        told_(machine) {}
+        told_(request.machine) {}
 
-  /// Formats of operands that the options have and `asked` has not were chosen for their price.
-  void choose(const EvaluateOptions& asked) {
-    for (const auto& [name, format] : options_.formats)
-      if (!asked.formats.contains(name)) chosen_.insert(name);
-  }
-  void choose(std::set<std::string> names) { chosen_ = std::move(names); }
-
-  /// What a plan has to be better than, and the part of a proof that it may take.
-  void plan_below(double below_ns, double proof_share) { below_ns_ = below_ns, proof_share_ = proof_share; }
-
-  /// Up to the network over levels, and what is known of its operands.
-  Expected<void> read(const RequestText& text, const std::vector<std::string>& names) {
+  Expected<void> read() override {
+    const RequestText& text = text_;
+    const std::vector<std::string>& names = names_;
     report().expression = text.text();
     for (const std::string& asked : options_.stages) {
       const auto stage = parse_stage(asked);
@@ -122,17 +111,13 @@ class Preparation {
     return know(prepared_.network);
   }
 
-  /// Of the plans over them, copies included.
-  double least_ns() const {
+  double least_ns() const override {
     return priced_.copies_ns + bound_ns(Problem{prepared_.network, prepared_.facts, prepared_.plan_options});
   }
 
-  /// Up to the plan.
-  Expected<void> plan(const RequestText& text, const std::vector<std::string>& names) {
-    if (auto known = read(text, names); !known) return known;
-    return plan();
-  }
-  Expected<void> plan() {
+  Expected<void> plan(double below_ns, double proof_share) override {
+    below_ns_ = below_ns;
+    prepared_.plan_options.proof_share = proof_share;
     auto plan = planned(prepared_.network);
     if (!plan) return std::unexpected(plan.error());
     prepared_.plan = std::move(*plan);
@@ -148,8 +133,7 @@ class Preparation {
     return {};
   }
 
-  /// What a proof says of other layouts. `settled`: nothing over them takes less.
-  void claim(const std::string& others, bool settled) {
+  void claim(const std::string& others, bool settled) override {
     Plan& plan = prepared_.plan;
     if (settled) {
       plan.proof += ". " + others;
@@ -159,8 +143,7 @@ class Preparation {
     plan.optimal = Optimal::none;
   }
 
-  /// What that tells, and the code of the plan, or its loops.
-  Expected<Prepared> finish() {
+  Expected<Prepared> finish() override {
     tell_plan();
     tell_results();
     // Who binds it to other operands later has not cancelled that, and compares with no other layouts.
@@ -176,9 +159,8 @@ class Preparation {
     tell_absence();
     return std::move(prepared_);
   }
-  const Prepared& prepared() const { return prepared_; }
-  /// What the plan costs, and which other readings may cost less.
-  const PlannedReading& priced() const { return priced_; }
+  const Prepared& prepared() const override { return prepared_; }
+  const PlannedReading& priced() const override { return priced_; }
 
  private:
   Report& report() { return prepared_.report; }
@@ -453,7 +435,6 @@ class Preparation {
     plan_options.progress = throttled(resources().progress);
     given_ = network;
     asked_ = plan_options;
-    plan_options.proof_share = proof_share_;
     if (auto done = expose(network, plan_options); !done) return std::unexpected(done.error());
     if (auto done = state_formats(); !done) return std::unexpected(done.error());
     for (const TensorId tensor : unneeded(network, plan_options)) report().not_computed.push_back(network.tensors[tensor].name);
@@ -789,6 +770,8 @@ class Preparation {
 
   const Pipeline& pipeline_;
   const Machine& machine_;
+  const RequestText& text_;
+  const std::vector<std::string>& names_;
   const EvaluateOptions options_;
   std::vector<Stage> stages_;  // asked for
   std::string proofs_;         // as text, if they are
@@ -807,291 +790,17 @@ class Preparation {
   PlanOptions asked_;  // of that
   std::map<TensorId, const Tensor*> tensors_;  // of the network over levels, as far as they are there
   double below_ns_ = PlanOptions().below_ns;   // of all that is priced: copies too
-  double proof_share_ = 1;
   Tensors levels_;     // of operands with layouts, and what meets them
   std::vector<Tensor> stored_levels_;  // what these were made of
   std::set<std::string> vouched_for_;  // operands that are said to be finite
   Prepared prepared_;
 };
 
-namespace {
-
-/// A reason why, first among those of the search.
-void tell_reason(Report& report, const std::string& reason) {
-  report.explanation += reason + "\n";
-  Explanation explained = explanation_of(report);
-  explained.search.insert(explained.search.begin(), reason);
-  report.explained = std::make_shared<const Explanation>(std::move(explained));
-}
-
-/// With a schedule that says what tensors stand in.
-Expected<Prepared> prepared_as_stated(const Pipeline& pipeline, const Machine& machine, const RequestText& text,
-                                      const std::vector<std::string>& names, const NamedFacts& operands, const StatedRequest& stated,
-                                      const Cancellation& cancellation, CodeFrom from) {
-  Preparation one(pipeline, machine, operands, stated.options, cancellation, from, nullptr, stated.reading);
-  one.choose(stated.chosen);
-  if (auto planned = one.plan(text, names); !planned) return std::unexpected(planned.error());
-  for (const std::string& name : stated.chosen) {
-    if (may_have_places(one.prepared(), operands, name, pipeline.options().resources.threads)) continue;
-    const std::string format = stated.options.formats.at(name).text();
-    const std::string& file = stated.options.schedule_name;
-    return input_error(fmt::format("{2}{3}the schedule is for {0} in {1}, chosen for its price where places without an entry change "
-                                   "nothing: here a result is not dense, or another operand not finite; the format {0}:{1} asks for them",
-                                   name, format, file, file.empty() ? "" : ": "));
-  }
-  return one.finish();
-}
-
-/// A request with its options, over operands as they are given or laid out otherwise, and the readings of these.
-class RequestPlanner : public CandidatePlanner {
- public:
-  RequestPlanner(const Pipeline& pipeline, const Machine& machine, const RequestText& text, const std::vector<std::string>& names,
-                 const NamedFacts& operands, const EvaluateOptions& options, const Cancellation& cancellation, CodeFrom from,
-                 const SavedKernel* saved)
-      : pipeline_(pipeline),
-        machine_(machine),
-        text_(text),
-        names_(names),
-        operands_(operands),
-        options_(options),
-        searched_(options),
-        cancellation_(cancellation),
-        from_(from),
-        saved_(saved) {
-    searched_.prove = false;
-    searched_.schedule.clear();
-  }
-
-  /// Cut, or through copies.
-  Expected<Prepared> as_asked() {
-    auto first = read(options_, {});
-    if (first && first->asks_for_order) first = read(options_, {.exposing = Exposing::none});
-    if (!first) return std::unexpected(first.error());
-    return first->preparation->finish();
-  }
-
-  /// Over the layouts and the reading that are cheapest.
-  Expected<Prepared> chosen() {
-    auto given = read_best();
-    if (!given) return std::unexpected(given.error());
-    const auto as_given = given->reading.preparation;
-    auto choice = laid_out(std::move(given->reading));
-    if (!choice) return std::unexpected(choice.error());
-    Preparation& best = *choice->reading.preparation;
-    if (!choice->claim.empty()) best.claim(choice->claim, choice->settled);
-    auto prepared = best.finish();
-    if (!prepared) return prepared;
-    Report& report = prepared->report;
-    if (choice->reading.preparation != as_given) {
-      report.phases.plan += as_given->prepared().report.phases.plan;
-      report.phases.statistics += as_given->prepared().report.phases.statistics;
-    }
-    if (choice->as_given && !given->reason.empty()) tell_reason(report, given->reason);
-    if (!choice->reason.empty()) tell_reason(report, choice->reason);
-    return prepared;
-  }
-
-  /// By a schedule of the host, which may be one over a reading, or over the layouts, that are chosen without it.
-  Expected<Prepared> scheduled() {
-    auto first = read(options_, {});
-    std::size_t most = lines_;
-    first = read_as_scheduled(std::move(first), may_be_located_, lines_, [&](const Reading& reading) {
-      auto one = read(options_, reading);
-      most = std::max(most, lines_);
-      return one;
-    });
-    if (first) return first->preparation->finish();
-    if (!options_.choose_layouts || first.error().kind != ErrorKind::input) return std::unexpected(first.error());
-    lines_ = 0;
-    auto over_chosen = scheduled_over_chosen();
-    if (over_chosen || (lines_ > most && over_chosen.error().kind == ErrorKind::input)) return over_chosen;
-    return std::unexpected(first.error());
-  }
-
-  Expected<std::vector<BoundedReading>> readings(const Layouts& layouts) override {
-    std::vector<BoundedReading> found;
-    auto cut = known_over(layouts, {});
-    if (!cut) return none_without_room(cut.error(), std::move(found));
-    const std::set<TensorId> blocked = (*cut)->priced().may_be_located;
-    found.push_back({(*cut)->priced().reading, {}, (*cut)->least_ns()});
-    std::vector<std::set<TensorId>> located;
-    for (const TensorId tensor : blocked) located.push_back({tensor});
-    if (blocked.size() > 1) located.push_back(blocked);
-    for (const std::set<TensorId>& each : located) {
-      auto one = known_over(layouts, {.located = each});
-      if (!one && one.error().kind != ErrorKind::resource) return std::unexpected(one.error());
-      if (one && (*one)->priced().reading.located == each) found.push_back({(*one)->priced().reading, located_text(**one, each), (*one)->least_ns()});
-    }
-    if (!layouts.empty()) return found;
-    // Operands that stand in layouts, and results that are wanted in some, through plain copies.
-    for (const Exposing exposing : {Exposing::copies, Exposing::none}) {
-      if (!(*cut)->priced().exposure) break;
-      auto one = known_over(layouts, {.exposing = exposing});
-      if (!one && one.error().kind != ErrorKind::resource) return std::unexpected(one.error());
-      if (one) found.push_back({(*one)->priced().reading, "through plain copies", (*one)->least_ns()});
-    }
-    return found;
-  }
-
-  Expected<std::optional<PlannedReading>> planned(const Layouts& layouts, const Reading& reading, double below_ns) override {
-    return planned_over(searched_, layouts, reading, below_ns, 1);
-  }
-  Expected<std::optional<PlannedReading>> proven(const Layouts& layouts, const Reading& reading, double below_ns, double share) override {
-    return planned_over(options_, layouts, reading, below_ns, share);
-  }
-
- private:
-  bool by_time() const { return options_.objective.empty() || options_.objective == "time"; }
-
-  static Expected<std::vector<BoundedReading>> none_without_room(const Error& error, std::vector<BoundedReading> none) {
-    if (error.kind != ErrorKind::resource) return std::unexpected(error);
-    return none;
-  }
-
-  std::string located_text(const Preparation& known, const std::set<TensorId>& tensors) const {
-    std::vector<std::string> located;
-    for (const TensorId tensor : tensors) located.push_back(known.priced().exposure->given.tensors[tensor].name);
-    return fmt::format("{} located through {}", in_a_row(located), tensors.size() == 1 ? "its layout" : "their layouts");
-  }
-
-  std::shared_ptr<Preparation> preparation(const EvaluateOptions& with, const Layouts& layouts, const Reading& reading) const {
-    EvaluateOptions laid_out = with;
-    for (const auto& [name, format] : layouts) laid_out.formats.insert_or_assign(name, format);
-    auto one = std::make_shared<Preparation>(pipeline_, machine_, operands_, std::move(laid_out), cancellation_, from_, saved_, reading);
-    one->choose(options_);
-    return one;
-  }
-
-  Expected<PlannedReading> read(const EvaluateOptions& with, const Reading& reading, const Layouts& layouts = {}) {
-    auto one = preparation(with, layouts, reading);
-    auto done = one->plan(text_, names_);
-    PlannedReading priced = one->priced();
-    may_be_located_ = priced.may_be_located;
-    lines_ = priced.schedule_lines;
-    if (!done) return std::unexpected(done.error());
-    priced.preparation = std::move(one);
-    return priced;
-  }
-
-  /// As operands are given.
-  Expected<ChosenReading> read_best() {
-    const PlanReading plan = [&](const Reading& reading) { return read(searched_, reading); };
-    auto first = plan({.locate_all = by_time()});
-    if (!first && by_time() && first.error().kind == ErrorKind::resource) first = plan({});
-    if (first && first->asks_for_order) first = plan({.exposing = Exposing::none});
-    if (!first) return std::unexpected(first.error());
-    if (!by_time()) first->may_be_located.clear();
-    return chosen_reading(std::move(*first), CopyPrices(machine_, options_), options_.formats, plan);
-  }
-
-  /// `given`, or what is cheaper than it, with a proof where one is asked for.
-  Expected<JointChoice> laid_out(PlannedReading given) {
-    if (!by_time() || options_.unfused) {
-      if (!options_.prove) return JointChoice{.reading = std::move(given)};
-      auto proven = read(options_, given.reading);
-      if (!proven) return std::unexpected(proven.error());
-      return JointChoice{.reading = std::move(*proven)};
-    }
-    std::vector<ProposedLayouts> proposed;
-    if (options_.choose_layouts) {
-      auto found = proposed_layouts({pipeline_.options(), machine_, operands_, options_, given.preparation->prepared()});
-      if (!found) return std::unexpected(found.error());
-      proposed = std::move(*found);
-    }
-    JointLayouts joint(*this, std::move(proposed), std::move(given), options_.calls, options_.prove);
-    if (auto done = joint.choose(); !done) return std::unexpected(done.error());
-    if (options_.prove)
-      if (auto done = joint.prove(); !done) return std::unexpected(done.error());
-    return std::move(joint).chosen();
-  }
-
-  Expected<Prepared> scheduled_over_chosen() {
-    auto given = read(searched_, {});
-    if (!given) return std::unexpected(given.error());
-    auto choice = laid_out(std::move(*given));
-    if (!choice) return std::unexpected(choice.error());
-    auto over = read(options_, choice->reading.reading, choice->layouts);
-    if (!over) return std::unexpected(over.error());
-    return over->preparation->finish();
-  }
-
-  /// The network over these levels, and what is known of its operands.
-  Expected<std::shared_ptr<Preparation>> known_over(const Layouts& layouts, const Reading& reading) {
-    auto one = preparation(searched_, layouts, reading);
-    if (auto known = one->read(text_, names_); !known) return std::unexpected(known.error());
-    // Layouts that are held are not given back where memory has no room for others.
-    if (pipeline_.options().resources.memory.limit() == Memory::unlimited) known_.push_back({layouts, one});
-    return one;
-  }
-
-  /// What is known of it; null where it has to be read.
-  std::shared_ptr<Preparation> taken(const Layouts& layouts, const Reading& reading) {
-    const auto place = std::ranges::find_if(known_, [&](const Known& one) {
-      return one.layouts == layouts && one.preparation->priced().reading == reading;
-    });
-    if (place == known_.end()) return nullptr;
-    auto one = std::move(place->preparation);
-    known_.erase(place);
-    return one;
-  }
-
-  Expected<std::optional<PlannedReading>> planned_over(const EvaluateOptions& with, const Layouts& layouts, const Reading& reading,
-                                                       double below_ns, double share) {
-    auto one = &with == &searched_ ? taken(layouts, reading) : nullptr;
-    const bool known = one != nullptr;
-    if (!known) one = preparation(with, layouts, reading);
-    one->plan_below(below_ns, share);
-    auto done = known ? one->plan() : one->plan(text_, names_);
-    if (!done && done.error().kind == ErrorKind::resource) return std::nullopt;
-    if (!done) return std::unexpected(done.error());
-    PlannedReading priced = one->priced();
-    priced.preparation = std::move(one);
-    return priced;
-  }
-
-  const Pipeline& pipeline_;
-  const Machine& machine_;
-  const RequestText& text_;
-  const std::vector<std::string>& names_;
-  const NamedFacts& operands_;
-  const EvaluateOptions& options_;
-  EvaluateOptions searched_;  // the same without a proof, and without a schedule
-  const Cancellation& cancellation_;
-  CodeFrom from_;
-  const SavedKernel* saved_;
-  std::set<TensorId> may_be_located_;  // of the last reading, planned or not
-  std::size_t lines_ = 0;              // of the schedule, likewise
-  struct Known {
-    Layouts layouts;
-    std::shared_ptr<Preparation> preparation;
-  };
-  std::vector<Known> known_;  // read, and not planned yet
-};
-
 }  // namespace
 
-double Report::median_run_ms() const {
-  std::vector<double> sorted = run_ms;
-  std::ranges::sort(sorted);
-  return sorted.empty() ? 0 : sorted[sorted.size() / 2];
-}
-
-Expected<Prepared> prepare(const Pipeline& pipeline, const Machine& machine, const RequestText& text,
-                           const std::vector<std::string>& names, const NamedFacts& operands,
-                           const EvaluateOptions& options, const Cancellation& cancellation, CodeFrom from,
-                           const SavedKernel* saved) {
-  if (auto right = check_options(options); !right) return std::unexpected(right.error());
-  if (!options.schedule.empty() && saved == nullptr && text.parsed()) {
-    std::set<std::string> results;
-    for (const ParsedAssignment& assignment : text.parsed()->assignments) results.insert(assignment.result.name);
-    const auto stated = stated_request(options, operands, results);
-    if (!stated) return std::unexpected(stated.error());
-    if (*stated) return prepared_as_stated(pipeline, machine, text, names, operands, **stated, cancellation, from);
-  }
-  RequestPlanner planner(pipeline, machine, text, names, operands, options, cancellation, from, saved);
-  const bool known = std::ranges::all_of(operands, [](const auto& operand) { return operand.second.stored != nullptr; });
-  if (!known || from != CodeFrom::anywhere || saved != nullptr) return planner.as_asked();
-  return options.schedule.empty() ? planner.chosen() : planner.scheduled();
+std::shared_ptr<Preparation> preparation_of(const Request& request, EvaluateOptions options, std::set<std::string> chosen,
+                                            Reading reading) {
+  return std::make_shared<PreparationSteps>(request, std::move(options), std::move(chosen), std::move(reading));
 }
 
 }  // namespace weft

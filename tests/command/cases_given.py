@@ -122,7 +122,7 @@ def case_converting_a_result_takes_the_same_behind_a_loop_on_one_thread(weft):
 
 
 def case_layouts_are_chosen_where_a_proof_is_asked_for_too(weft):
-    """What is proven is of plans over the layout that was chosen."""
+    """What is proven is of plans over all layouts."""
     request = ("y(i) = A(i,j) * B(i,j) * x(j)", "A=sparse(2000x2000,nnz=100000)", "B=uniform(2000x2000)", "x=sparse(2000,nnz=1000)",
                "--calls", "1000")
     planned, proven = (weft("plan", *request, "--json", *more).json["plan"] for more in ([], ["--prove"]))

@@ -291,6 +291,48 @@ def case_a_layout_that_is_a_little_cheaper_than_the_chosen_one_is_told(weft):
     require(cheaper[0].endswith(" us a call, within 5 % of what was found before"), cheaper[0])
 
 
+def case_layouts_are_chosen_for_all_operands_together(weft):
+    """Of A alone blocks of 6 by 1 are chosen, beside which none of B are as fast as blocks of 6 by 6 of both."""
+    def write(name, blocks, left_out):
+        weft.write(name, "".join(f"{3 * b + i} {3 * ((b + o) % blocks) + j} 1\n" for b in range(blocks) for o in range(8)
+                                 for i in (1, 2, 3) for j in (1, 2, 3) if (i, j) != left_out))
+    write("large.tns", 1500, None)
+    write("band.tns", 700, None)
+    write("holes.tns", 700, (2, 2))
+    for text, calls, *operands in (("y(i) = A(i,j) * B(j,k) * x(k)", 20000, "A=large.tns:4500x4500", "B=large.tns:4500x4500", "x=ones(4500)"),
+                                   ("y(i) = A(i,j) * B(i,j) * x(j)", 100000, "A=band.tns:2100x2100", "B=holes.tns:2100x2100", "x=ones(2100)")):
+        call = ("run", text, *operands, "--calls", str(calls), "--json", "--explain")
+        report = json.loads(weft(*call).out)
+        winner, *others = report["explanation"]["search"][0].split("; not ")
+        require("A is stored in blocks of " in winner and " and B is stored in blocks of " in winner, winner)
+        require(others, "others are told")
+        for pinned in (("A:ds", "B:ds"), ("A:bcsr(6,1)",), ("A:bcsr(3,3)", "B:ds")):
+            other = json.loads(weft(*call, *(word for format in pinned for word in ("--format", format))).out)
+            require(report["plan"]["cost_ns"] < other["plan"]["cost_ns"], f"{pinned}: {other['plan']['cost_ns']} ns")
+            require_equal(other["results"]["y"]["sum"], report["results"]["y"]["sum"], "the sum")
+
+
+def case_proofs_are_of_all_layouts_that_are_proposed(weft):
+    weft.write("blocks.tns", "".join(f"{3 * (b // 5) + i} {3 * (b * 37 % 500) + j} 1\n" for b in range(2500) for i in (1, 2, 3) for j in (1, 2, 3)))
+    call = ("plan", "y(i) = A(i,j) * x(j)", "A=blocks.tns:1500x1500", "x=ones(1500)", "--calls", "100000", "--prove", "--json")
+    first, again = (json.loads(weft(*call).out) for _ in range(2))
+    claims = [next(line for line in report["explanation"]["search"] if "Nor does a schedule over any of " in line) for report in (first, again)]
+    require_in(" other choices of layouts and ways to read them, conversions included: ", claims[0], "the claim")
+    require_equal(claims[1], claims[0], "the claim of a plan that is remembered")
+    require_equal((first["plan"]["optimal"], first["cache"]["plan"], again["plan"]["optimal"], again["cache"]["plan"]), ("all", "miss", "all", "hit"), "both")
+    require_in("A is stored in ", first["explanation"]["search"][0], "the layout")
+    without = json.loads(weft(*call[:-2], "--json").out)
+    require(first["plan"]["cost_ns"] <= without["plan"]["cost_ns"], "a proof finds nothing dearer")
+    # Of layouts that are given the ways to read them.
+    located = json.loads(weft("plan", "y(i) = A(i,j) * B(i,j)", "A=blocks.tns:1500x1500", "B=sparse(1500x1500,nnz=3000)", "--format", "A:bcsr(3,3)",
+                              "--prove", "--json").out)
+    require_in("Nor does a schedule over any of ", " ".join(located["explanation"]["search"]), "the claim")
+    # Nothing is proposed: a proof is one of the operands as given.
+    plain = json.loads(weft("plan", "y(i) = A(i,j) * x(j)", "A=blocks.tns:1500x1500", "x=ones(1500)", "--prove", "--json").out)
+    require_equal(plain["plan"]["optimal"], "all", "as given")
+    require("Nor does a schedule over" not in " ".join(plain["explanation"]["search"]), "as given")
+
+
 def case_schedules_say_what_operands_are_stored_in(weft):
     weft.write("blocks.tns", "".join(f"{3 * (b // 5) + i} {3 * (b * 37 % 500) + j} 1\n" for b in range(2500) for i in (1, 2, 3) for j in (1, 2, 3)))
     weft.write("x.tns", "".join(f"{i} {'nan' if i == 7 else i}\n" for i in range(1, 1501)))

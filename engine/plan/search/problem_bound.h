@@ -5,8 +5,8 @@
 
 namespace weft {
 
-/// Whether a price tells what may become of a schedule: at most one operand of one assignment is sparse. Else joins are counted, and operands
-/// are opened and marked, upon schedules that took longer before.
+/// Whether a price tells what may become of a schedule: at most one operand of one assignment is sparse. Else joins are counted, and
+/// operands are opened and marked, upon schedules that took longer before.
 bool is_priced_at_once(const Problem& problem);
 
 /// Nanoseconds that every plan takes: the least bound of a tree (tree_bound.h). With `y(i) = A(i,j) * x(j)`, the entries of A by the body

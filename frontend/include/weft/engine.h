@@ -54,7 +54,8 @@ struct CompileOptions {
   /// largest workspace, of one contraction tree (CoNST); not with `schedule` or `unfused`.
   std::string objective;
   bool unfused = false;  ///< the best plan that stores every intermediate
-  bool prove = false;    ///< plan until nothing cheaper can exist; the report's `optimal` says of what
+  /// Plan until nothing cheaper can exist, over any layout that is proposed; the report's `optimal` says of what.
+  bool prove = false;
   double calls = 1;      ///< expected runs; amortises layout conversions
   /// How far the kernel is made for these operands; automatic: by `calls`. The report tells what was chosen. Operands
   /// that a kernel assumes too much of run in a generic one.

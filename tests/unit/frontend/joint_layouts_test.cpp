@@ -111,8 +111,9 @@ TEST_CASE("a pair of layouts is chosen where neither pays alone") {
   Table table({.us_of = {{"A=1", 105}, {"B=1", 104}, {"A=1 B=1", 50}}});
   const Chosen pair = chosen(table, proposed(1, 1));
   CHECK(pair.layouts == "A=1 B=1");
-  CHECK(pair.choice.reason == "A is stored in blocks of 2 and B is stored in blocks of 2, 50 us a call, conversion included, instead of 100 us; "
-                              "not A in blocks of 2, 100 us a call or more; not B in blocks of 2, 100 us a call or more");
+  CHECK(pair.choice.reason == "A is stored in blocks of 2 and B is stored in blocks of 2, 50 us a call, conversion included, "
+                              "instead of 100 us; not A in blocks of 2, 100 us a call or more; "
+                              "not B in blocks of 2, 100 us a call or more");
 }
 
 TEST_CASE("what is best for one operand alone does not keep another from what is best together") {
