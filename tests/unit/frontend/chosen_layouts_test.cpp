@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <set>
 
@@ -178,6 +179,50 @@ TEST_CASE("blocks are not chosen where a place without an entry could be seen") 
   CHECK(!chose(evaluated(matrix, vector(3000, 1), 1e6, true, {{"y", *parse_format("s")}})));
   const Tensor given = *convert(matrix, *parse_format("bcsr(2,2)"), Resources(), "B");
   CHECK(!chose(evaluated(given, vector(3000, 1), 1e6, true)));
+}
+
+TEST_CASE("layouts of two matrices are chosen together, but not where their padding would meet what is not finite") {
+  // C is B without the middle of each block, twice.
+  const auto two = [](double last) {
+    const Tensor b = blocks(1500, 3);
+    const Tensor dense = *convert(b, *parse_format("dd"), Resources(), "B");
+    const auto stored = dense.values().as<const double>();
+    std::array<std::vector<std::uint32_t>, 4> at;
+    std::array<std::vector<double>, 2> values;
+    for (std::uint32_t i = 0; i < 1500; ++i) {
+      for (std::uint32_t j = 0; j < 1500; ++j) {
+        if (stored[i * 1500 + j] == 0) continue;
+        const bool middle = i % 3 == 1 && j % 3 == 1;
+        at[0].push_back(i), at[1].push_back(j), values[0].push_back(middle ? last : stored[i * 1500 + j]);
+        if (!middle) at[2].push_back(i), at[3].push_back(j), values[1].push_back(2);
+      }
+    }
+    return std::pair{matrix_of(1500, at[0], at[1], values[0], "ss"), matrix_of(1500, at[2], at[3], values[1], "ss")};
+  };
+  for (const double last : {2.0, std::numeric_limits<double>::infinity()}) {
+    const auto [b, c] = two(last);
+    std::vector<std::vector<double>> found;
+    for (const bool choose : {false, true}) {
+      const auto session = Session::create();
+      REQUIRE(session);
+      session->set("B", b);
+      session->set("C", c);
+      session->set("x", vector(1500, 2));
+      EvaluateOptions options;
+      options.calls = 1e7;
+      options.choose_layouts = choose;
+      const auto evaluation = session->evaluate("y(i) = B(i,j) * C(i,j) * x(j)", {"B", "C", "x"}, options);
+      REQUIRE_MESSAGE(evaluation, (evaluation ? "" : evaluation.error().message));
+      const std::string& explanation = evaluation->report.explanation;
+      const auto says = [&](const char* part) { return explanation.find(part) != std::string::npos; };
+      const bool pair = says("B is stored in ") && says(" and C is stored in ");
+      CHECK(pair == (choose && last == 2));
+      const Tensor y = *convert(evaluation->results.at("y"), dense_format(1), Resources(), "y");
+      const auto values = y.values().as<const double>();
+      found.emplace_back(values.begin(), values.end());
+    }
+    CHECK(found[0] == found[1]);
+  }
 }
 
 TEST_CASE("how full blocks are") {
