@@ -100,7 +100,9 @@ class RequestPlanner : public CandidatePlanner {
     auto cut = known_over(layouts, {});
     if (!cut) return none_without_room(cut.error(), std::move(found));
     const std::set<TensorId> blocked = (*cut)->priced().may_be_located;
+    const bool is_exposed = (*cut)->priced().exposure != nullptr;
     found.push_back({(*cut)->priced().reading, {}, (*cut)->least_ns()});
+    cut->reset();
     std::vector<std::set<TensorId>> located;
     for (const TensorId tensor : blocked) located.push_back({tensor});
     if (blocked.size() > 1) located.push_back(blocked);
@@ -113,7 +115,7 @@ class RequestPlanner : public CandidatePlanner {
     if (!layouts.empty()) return found;
     // Operands that stand in layouts, and results that are wanted in some, through plain copies.
     for (const Exposing exposing : {Exposing::copies, Exposing::none}) {
-      if (!(*cut)->priced().exposure) break;
+      if (!is_exposed) break;
       auto one = known_over(layouts, {.exposing = exposing});
       if (!one && one.error().kind != ErrorKind::resource) return std::unexpected(one.error());
       if (one) found.push_back({(*one)->priced().reading, "through plain copies", (*one)->least_ns()});
@@ -129,6 +131,8 @@ class RequestPlanner : public CandidatePlanner {
   }
 
  private:
+  /// Layouts that are held are not given back where memory has no room for others: those of one candidate at a time.
+  bool holds_others() const { return request_.pipeline.options().resources.memory.limit() == Memory::unlimited; }
   bool by_time() const { return options_.objective.empty() || options_.objective == "time"; }
 
   static Expected<std::vector<BoundedReading>> none_without_room(const Error& error, std::vector<BoundedReading> none) {
@@ -202,7 +206,12 @@ class RequestPlanner : public CandidatePlanner {
     if (auto done = joint.choose(); !done) return std::unexpected(done.error());
     if (options_.prove)
       if (auto done = joint.prove(); !done) return std::unexpected(done.error());
-    return std::move(joint).chosen();
+    JointChoice choice = std::move(joint).chosen();
+    if (choice.reading.preparation) return choice;
+    auto again = read(options_.prove ? options_ : searched_, choice.reading.reading, choice.layouts);
+    if (!again) return std::unexpected(again.error());
+    choice.reading = std::move(*again);
+    return choice;
   }
 
   Expected<Prepared> scheduled_over_chosen() {
@@ -219,8 +228,7 @@ class RequestPlanner : public CandidatePlanner {
   Expected<std::shared_ptr<Preparation>> known_over(const Layouts& layouts, const Reading& reading) {
     auto one = preparation(searched_, layouts, reading);
     if (auto known = one->read(); !known) return std::unexpected(known.error());
-    // Layouts that are held are not given back where memory has no room for others.
-    if (request_.pipeline.options().resources.memory.limit() == Memory::unlimited) known_.push_back({layouts, one});
+    if (holds_others()) known_.push_back({layouts, one});
     return one;
   }
 
@@ -247,6 +255,11 @@ class RequestPlanner : public CandidatePlanner {
     if (!done && done.error().kind == ErrorKind::resource) return std::nullopt;
     if (!done) return std::unexpected(done.error());
     PlannedReading priced = one->priced();
+    if (!holds_others()) {
+      priced.exposure = nullptr;
+      priced.operands.clear();
+      return priced;
+    }
     priced.preparation = std::move(one);
     return priced;
   }
