@@ -203,7 +203,10 @@ Expected<void> JointLayouts::ask(std::size_t number, double share) {
   if (!*one || (*one)->asks_for_order) return {};
   const double ns = (*one)->at_least ? below_ns : each.conversion_ns + (*one)->ns();
   if (number != chosen_ && ns >= below_ns) {
-    if (each.state == State::open || each.state == State::left_out) each.ns = ns, each.at_least = (*one)->at_least;
+    if (each.state == State::open || each.state == State::left_out) {
+      each.ns = ns;
+      each.at_least = (*one)->at_least;
+    }
     each.state = State::planned;
     return {};
   }
@@ -226,11 +229,10 @@ Expected<void> JointLayouts::prove() {
     each.words = one.words;
     each.least_ns = one.least_ns;
   }
-  for (std::size_t number = 0; number < several_.size(); ++number) {
-    if (number >= most_asked) break;
+  const std::size_t looked_at = std::min(several_.size(), most_asked);
+  for (std::size_t number = 0; number < looked_at; ++number)
     if (auto added = add(several_[number]); !added) return added;
-  }
-  several_.erase(several_.begin(), several_.begin() + static_cast<std::ptrdiff_t>(std::min(several_.size(), most_asked)));
+  several_.erase(several_.begin(), several_.begin() + static_cast<std::ptrdiff_t>(looked_at));
   std::vector<std::size_t> order(candidates_.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t number) { return candidates_[number].least_ns; });

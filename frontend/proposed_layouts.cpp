@@ -94,12 +94,9 @@ bool may_have_places(const Prepared& prepared, const NamedFacts& operands, const
     if (scheduled.like || scheduled.delivered || !scheduled.format.all_dense()) return false;
     if (prepared.exposure && scheduled.role == TensorRole::result && prepared.exposure->tensors[scheduled.tensor].handed_over) return false;
   }
-  const bool meets_sparse = std::ranges::any_of(operands, [&](const auto& other) {
-    return other.first != name && prepared.report.operands.contains(other.first) && !other.second.format.all_dense();
-  });
   return std::ranges::all_of(operands, [&](const auto& operand) {
     const auto& [stored, statistics] = std::tie(operand.second.stored, operand.second.statistics);
-    return (operand.first == name && !meets_sparse) || (stored != nullptr ? finite_values(*stored, threads) : statistics.finite());
+    return operand.first == name || (stored != nullptr ? finite_values(*stored, threads) : statistics.finite());
   });
 }
 

@@ -310,6 +310,8 @@ def case_layouts_are_chosen_for_all_operands_together(weft):
             other = json.loads(weft(*call, *(word for format in pinned for word in ("--format", format))).out)
             require(report["plan"]["cost_ns"] < other["plan"]["cost_ns"], f"{pinned}: {other['plan']['cost_ns']} ns")
             require_equal(other["results"]["y"]["sum"], report["results"]["y"]["sum"], "the sum")
+        little = json.loads(weft("plan", *call[1:], "--memory-limit", "12M").out)
+        require_equal(little["plan"]["schedule"], report["plan"]["schedule"], "the layouts of one candidate are held at a time")
 
 
 def case_proofs_are_of_all_layouts_that_are_proposed(weft):

@@ -181,7 +181,7 @@ TEST_CASE("blocks are not chosen where a place without an entry could be seen") 
   CHECK(!chose(evaluated(given, vector(3000, 1), 1e6, true)));
 }
 
-TEST_CASE("layouts of two matrices are chosen together, but not where their padding would meet what is not finite") {
+TEST_CASE("layouts of two matrices are chosen together, but not where the padding of one would meet what is not finite") {
   // C is B without the middle of each block, twice.
   const auto two = [](double last) {
     const Tensor b = blocks(1500, 3);
