@@ -338,7 +338,7 @@ std::string JointLayouts::claim() const {
   const std::size_t all = bounded + searched + open;
   if (all == 0) return {};
   const std::string others = fmt::format("{} other choice{} of layouts and ways to read them", all, all == 1 ? "" : "s");
-  if (open > 0) return fmt::format("whether {} of {} have anything cheaper is open", open, others);
+  if (open > 0) return fmt::format("{} of {} were not proven to take longer", open, others);
   return fmt::format("Nor does a schedule over any of {}, conversions included: {} by their bounds, {} by a proof", others, bounded,
                      searched);
 }
