@@ -82,7 +82,7 @@ class RequestPlanner : public CandidatePlanner {
   Expected<Prepared> scheduled() {
     auto first = read(options_, {});
     std::size_t most = lines_;
-    first = read_as_scheduled(std::move(first), may_be_located_, lines_, [&](const Reading& reading) {
+    first = read_as_scheduled(std::move(first), may_be_located_, may_be_at_digits_, lines_, [&](const Reading& reading) {
       auto one = read(options_, reading);
       most = std::max(most, lines_);
       return one;
@@ -169,6 +169,7 @@ class RequestPlanner : public CandidatePlanner {
     if (done) done = plan(*one, unbounded_ns, 1);
     PlannedReading priced = one->priced();
     may_be_located_ = priced.may_be_located;
+    may_be_at_digits_ = priced.may_be_at_digits;
     lines_ = priced.schedule_lines;
     if (!done) return std::unexpected(done.error());
     priced.preparation = std::move(one);
@@ -268,6 +269,7 @@ class RequestPlanner : public CandidatePlanner {
   const EvaluateOptions& options_;
   EvaluateOptions searched_;  // the same without a proof, and without a schedule
   std::set<TensorId> may_be_located_;  // of the last reading, planned or not
+  std::set<TensorId> may_be_at_digits_;
   std::size_t lines_ = 0;              // of the schedule, likewise
   struct Known {
     Layouts layouts;
