@@ -59,8 +59,8 @@ void append_operand(std::string& text, const OperandFacts& operand, const Networ
 }
 
 void append_options(std::string& text, const PlanOptions& options, const Network& network) {
-  const auto& [calls, memory_limit, planning_memory, strict_fp, prove, budget, proof_share, below_ns, tree, result_formats, result_patterns, results, lent_results,
-               reorders_results, machine, objective, joins, entries, cancelled_by, progress] = options;
+  const auto& [calls, memory_limit, planning_memory, strict_fp, prove, budget, proof_share, below_ns, tree, result_formats, result_patterns,
+               results, lent_results, reorders_results, machine, objective, joins, entries, cancelled_by, progress] = options;
   static_cast<void>(budget);            // made by plan(), as `prove` says
   static_cast<void>(reorders_results);  // false for parts of a network alone
   text += fmt::format("calls {}\n", calls);

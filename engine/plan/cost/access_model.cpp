@@ -453,7 +453,9 @@ double AccessModel::ends_in_levels(std::size_t level, ModeSet modes, ModeSet pas
     modes |= ModeSet{1} << levels_[level].mode;
     if ((passed >> levels_[level].mode & 1) != 0 && level + 1 < levels_.size()) continue;
     const double below = statistics_->distinct(modes);
-    if (is_sparse(levels_[level].kind) && fibers > 0 && (even_ >> level & 1) == 0) ends += fibers * end_of_fiber(modes & ~(ModeSet{1} << levels_[level].mode), below / fibers);
+    const ModeSet above = modes & ~(ModeSet{1} << levels_[level].mode);
+    const bool ends_alike = !is_sparse(levels_[level].kind) || (even_ >> level & 1) != 0;
+    if (!ends_alike && fibers > 0) ends += fibers * end_of_fiber(above, below / fibers);
     fibers = below;
   }
   return ends;

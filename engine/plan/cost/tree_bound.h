@@ -10,7 +10,8 @@ namespace weft {
 
 /// No schedule of a tree takes less, conversions not counted: every statement runs its body once per combination of
 /// its indices that all sparse factors of the term let through, on all threads: those that it reads in the order of their layout, those
-/// below an intermediate in any, for that may have the entries alone. Holds for every layout and every order of statements, before any model is made; CostModel::least_ns() is the closer bound of one choice of those.
+/// below an intermediate in any, for that may have the entries alone. Holds for every layout and every order of statements,
+/// before any model is made; CostModel::least_ns() is the closer bound of one choice of those.
 class TreeBound {
  public:
   /// Of the trees of one term. Refers to all of its arguments.
