@@ -104,7 +104,9 @@ class DrawnTuples {
 Counted counted_tuples(const DrawnTuples& tuples, const Threads& threads) {
   const Blocks blocks(tuples.positions(), threads);
   std::vector<std::vector<std::uint64_t>> found(blocks.number);
-  for_blocks(threads, blocks, [&](std::uint64_t begin, std::uint64_t end, std::uint64_t block) { found[block] = tuples.hashes(begin, end); });
+  for_blocks(threads, blocks, [&](std::uint64_t begin, std::uint64_t end, std::uint64_t block) {
+    found[block] = tuples.hashes(begin, end);
+  });
   std::vector<std::uint64_t> all;
   for (const std::vector<std::uint64_t>& part : found) all.insert(all.end(), part.begin(), part.end());
   std::ranges::sort(all);
