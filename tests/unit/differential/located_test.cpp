@@ -1,13 +1,14 @@
 // Operands in blocks, diagonals, bands and triangles that are located through their layouts, wherever the planner would have
-// them read otherwise: random products with
-// other sparse factors, by sampled schedules, interpreted and compiled; and as the engine chooses.
+// them read otherwise: random products with other sparse factors, by sampled schedules, interpreted and compiled; and as the engine chooses.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
+#include <optional>
 #include <random>
 
 #include "compiled_runs.h"
@@ -222,11 +223,64 @@ bool drives_downwards(const loop::Program& program) {
   return found;
 }
 
+/// Kernels of every fourth network are checked, of every fourth strict about the order of sums.
+struct Pipelines {
+  Pipeline usual = pipeline_with(false, false), checked = pipeline_with(true, false), strict = pipeline_with(false, true);
+
+  const Pipeline& of(std::uint64_t seed) const { return seed % 4 == 1 ? checked : seed % 4 == 2 ? strict : usual; }
+};
+
+/// The plan of a network over levels, and samples of its schedules, give the expected entries; `see` is told their programs.
+void check_schedules(const Pipelines& pipelines, const BuiltNetwork& over, const CoordinateMap& expected, std::uint64_t seed,
+                     unsigned samples, const std::function<void(const loop::Program&)>& see) {
+  REQUIRE(check(over.network));
+  PlanOptions options = within_memory(over.network);
+  options.machine = random_machine(seed);
+  const Problem problem{over.network, over.facts, options};
+  const auto plan = pipelines.usual.plan(over.network, over.facts, options);
+  if (is_left_out(plan, over)) return;
+  std::vector<Schedule> schedules = sample_schedules(problem, samples, seed);
+  schedules.push_back(plan->schedule);
+  for (const Schedule& schedule : schedules) {
+    if (is_left_out(schedule, over)) continue;
+    const auto meaning = interpreted(schedule, over);
+    REQUIRE_MESSAGE(meaning, (meaning ? "" : meaning.error().message + "\nin\n" + print(schedule, over.network)));
+    CHECK(differences(*meaning, expected) == "");
+    Plan sampled = *plan;
+    sampled.schedule = schedule;
+    const Pipeline& pipeline = pipelines.of(seed);
+    options.strict_fp = &pipeline == &pipelines.strict;
+    if (options.strict_fp && !check(schedule, Problem{over.network, over.facts, options})) continue;
+    CHECK(defect_of_runs(pipeline, cut_for_threads(sampled, over, options), {{1, false}, {3, false}}, over, equals(expected)) == "");
+    const auto lowered = lower(schedule, over.network, {});
+    for (std::size_t nest = 0; lowered && nest < lowered->size(); ++nest) see((*lowered)[nest].program);
+  }
+}
+
+/// The explanation of the kernel that an engine makes, whose result is as expected; none where long extents ask for more memory or time
+/// than a test has.
+std::optional<std::string> explained_run(const Engine& engine, const RandomNetwork& random, const Network& network,
+                                         const std::map<std::string, Tensor>& tensors, const CoordinateMap& expected) {
+  const auto kernel = engine.compile(random.expression, tensors, {});
+  const bool is_long = has_long_extents(network);
+  if (is_long && !kernel && kernel.error().kind == ErrorKind::resource) return std::nullopt;
+  REQUIRE_MESSAGE(kernel, (kernel ? "" : kernel.error().message));
+  Bindings bindings;
+  for (const auto& [name, tensor] : tensors) bindings.set(name, tensor);
+  const Patience patience;
+  const auto results = kernel->run(bindings, patience.over());
+  const bool is_refused = !results && (results.error().kind == ErrorKind::cancelled || results.error().kind == ErrorKind::resource);
+  if (is_long && is_refused) return std::nullopt;
+  REQUIRE_MESSAGE(results, (results ? "" : results.error().message));
+  CHECK(wrong_result(results->at("R"), expected) == "");
+  return kernel->report().explanation;
+}
+
 }  // namespace
 
 TEST_CASE("operands located through their layouts change no result") {
   const Runs all = runs(is_sanitized() ? 60 : 400);
-  const Pipeline usual = pipeline_with(false, false), checked = pipeline_with(true, false), strict = pipeline_with(false, true);
+  const Pipelines pipelines;
   EngineOptions engine_options;
   engine_options.resources.memory = Memory(memory_over_long_extents);
   const auto engine = Engine::create(engine_options);
@@ -277,35 +331,14 @@ TEST_CASE("operands located through their layouts change no result") {
       });
       falling += std::ranges::any_of(exposure->tensors, [](const ExposedTensor& one) { return one.falling != 0; });
       scanned += std::ranges::any_of(exposure->tensors, [](const ExposedTensor& one) { return one.scanned != 0; });
-      REQUIRE(check(exposure->network));
-      PlanOptions options = within_memory(over->network);
-      options.machine = random_machine(seed);
-      const Problem problem{over->network, over->facts, options};
-      const auto plan = usual.plan(over->network, over->facts, options);
-      const bool is_refused = is_left_out(plan, *over);
-      std::vector<Schedule> schedules;
-      if (!is_refused) schedules = sample_schedules(problem, 3, seed);
-      if (!is_refused) schedules.push_back(plan->schedule);
-      for (const Schedule& schedule : schedules) {
-        if (is_left_out(schedule, *over)) continue;
-        const auto meaning = interpreted(schedule, *over);
-        REQUIRE_MESSAGE(meaning, (meaning ? "" : meaning.error().message + "\nin\n" + print(schedule, over->network)));
-        CHECK(differences(*meaning, expected) == "");
-        Plan sampled = *plan;
-        sampled.schedule = schedule;
-        const Pipeline& pipeline = seed % 4 == 1 ? checked : seed % 4 == 2 ? strict : usual;
-        options.strict_fp = &pipeline == &strict;
-        if (options.strict_fp && !check(schedule, Problem{over->network, over->facts, options})) continue;
-        CHECK(defect_of_runs(pipeline, cut_for_threads(sampled, *over, options), {{1, false}, {3, false}}, *over, equals(expected)) == "");
-        const auto lowered = lower(schedule, over->network, {});
-        for (std::size_t nest = 0; lowered && nest < lowered->size(); ++nest)
-          followed += print((*lowered)[nest].program).find("(gallop)") != std::string::npos;
-        for (std::size_t nest = 0; lowered && nest < lowered->size(); ++nest) driven += drives_downwards((*lowered)[nest].program);
-      }
+      check_schedules(pipelines, *over, expected, seed, 3, [&](const loop::Program& program) {
+        followed += print(program).find("(gallop)") != std::string::npos;
+        driven += drives_downwards(program);
+      });
       // Beyond a band, whose levels are dense, there is no entry either.
-      options = within_memory(over->network);
+      PlanOptions options = within_memory(over->network);
       options.result_formats["R"] = sparse_format(random.result.size());
-      const auto sparse = random.result.empty() ? std::unexpected(Error{}) : usual.plan(over->network, over->facts, options);
+      const auto sparse = random.result.empty() ? std::unexpected(Error{}) : pipelines.usual.plan(over->network, over->facts, options);
       if (sparse && !is_left_out(sparse, *over) && !has_long_extents(made->network)) {
         ++structures;
         const CoordinateMap places = structural_product(with_all_places(random, tensors, resources));
@@ -313,23 +346,12 @@ TEST_CASE("operands located through their layouts change no result") {
           const auto entries = entries_of(tensor, with);
           return entries ? structural_differences(*entries, places) : entries.error().message;
         };
-        CHECK(defect_of_runs(usual, cut_for_threads(*sparse, *over, options), {{1, false}, {3, false}}, *over, has_structure) == "");
+        CHECK(defect_of_runs(pipelines.usual, cut_for_threads(*sparse, *over, options), {{1, false}, {3, false}}, *over, has_structure) == "");
       }
     }
 
-    const auto kernel = engine->compile(random.expression, tensors, {});
-    const bool is_long = has_long_extents(made->network);
-    if (is_long && !kernel && kernel.error().kind == ErrorKind::resource) continue;
-    REQUIRE_MESSAGE(kernel, (kernel ? "" : kernel.error().message));
-    chosen += kernel->report().explanation.find(" located at (") != std::string::npos;
-    Bindings bindings;
-    for (const auto& [name, tensor] : tensors) bindings.set(name, tensor);
-    const Patience patience;
-    const auto results = kernel->run(bindings, patience.over());
-    const bool is_refused = !results && (results.error().kind == ErrorKind::cancelled || results.error().kind == ErrorKind::resource);
-    if (is_long && is_refused) continue;
-    REQUIRE_MESSAGE(results, (results ? "" : results.error().message));
-    CHECK(wrong_result(results->at("R"), expected) == "");
+    const auto explained = explained_run(*engine, random, made->network, tensors, expected);
+    chosen += explained && explained->find(" located at (") != std::string::npos;
   }
   MESSAGE(forced << " networks with located operands, " << chosen << " chosen, " << summed << " at sums, " << covered
                  << " by covering searches, " << falling << " that fall, " << scanned << " in no order, " << driven
@@ -362,7 +384,7 @@ CoordinateMap in_digits(const CoordinateMap& entries, const ExposedTensor& expos
 
 TEST_CASE("plain operands looked up at sums of digits change no result") {
   const Runs all = runs(is_sanitized() ? 60 : 400);
-  const Pipeline usual = pipeline_with(false, false), checked = pipeline_with(true, false), strict = pipeline_with(false, true);
+  const Pipelines pipelines;
   EngineOptions engine_options;
   engine_options.resources.memory = Memory(memory_over_long_extents);
   const auto engine = Engine::create(engine_options);
@@ -404,48 +426,15 @@ TEST_CASE("plain operands looked up at sums of digits change no result") {
     if (over) {
       ++forced;
       const CoordinateMap digits = in_digits(expected, exposure->tensors[result]);
-      REQUIRE(check(exposure->network));
-      PlanOptions options = within_memory(over->network);
-      options.machine = random_machine(seed);
-      const Problem problem{over->network, over->facts, options};
-      const auto plan = usual.plan(over->network, over->facts, options);
-      const bool is_refused = is_left_out(plan, *over);
-      std::vector<Schedule> schedules;
-      if (!is_refused) schedules = sample_schedules(problem, 4, seed);
-      if (!is_refused) schedules.push_back(plan->schedule);
-      for (const Schedule& schedule : schedules) {
-        if (is_left_out(schedule, *over)) continue;
-        const auto meaning = interpreted(schedule, *over);
-        REQUIRE_MESSAGE(meaning, (meaning ? "" : meaning.error().message + "\nin\n" + print(schedule, over->network)));
-        CHECK(differences(*meaning, digits) == "");
-        Plan sampled = *plan;
-        sampled.schedule = schedule;
-        const Pipeline& pipeline = seed % 4 == 1 ? checked : seed % 4 == 2 ? strict : usual;
-        options.strict_fp = &pipeline == &strict;
-        if (options.strict_fp && !check(schedule, Problem{over->network, over->facts, options})) continue;
-        CHECK(defect_of_runs(pipeline, cut_for_threads(sampled, *over, options), {{1, false}, {3, false}}, *over, equals(digits)) == "");
-        const auto lowered = lower(schedule, over->network, {});
-        for (std::size_t nest = 0; lowered && nest < lowered->size(); ++nest) {
-          const loop::Program& program = (*lowered)[nest].program;
-          if (print(program).find("(gallop ") == std::string::npos) continue;
-          ++kept;
-          const auto proven = check_proofs(program, book);
-          CHECK_MESSAGE(proven, (proven ? "" : proven.error().message + "\nin\n" + print(program)));
-        }
-      }
+      check_schedules(pipelines, *over, digits, seed, 4, [&](const loop::Program& program) {
+        if (print(program).find("(gallop ") == std::string::npos) return;
+        ++kept;
+        const auto proven = check_proofs(program, book);
+        CHECK_MESSAGE(proven, (proven ? "" : proven.error().message + "\nin\n" + print(program)));
+      });
     }
-    const auto kernel = engine->compile(random.expression, tensors, {});
-    const bool is_long = has_long_extents(made->network);
-    if (is_long && !kernel && kernel.error().kind == ErrorKind::resource) continue;
-    REQUIRE_MESSAGE(kernel, (kernel ? "" : kernel.error().message));
-    chosen += kernel->report().explanation.find("looked up at sums of digits") != std::string::npos;
-    Bindings bindings;
-    for (const auto& [name, tensor] : tensors) bindings.set(name, tensor);
-    const Patience patience;
-    const auto results = kernel->run(bindings, patience.over());
-    if (is_long && !results && (results.error().kind == ErrorKind::cancelled || results.error().kind == ErrorKind::resource)) continue;
-    REQUIRE_MESSAGE(results, (results ? "" : results.error().message));
-    CHECK(wrong_result(results->at("R"), expected) == "");
+    const auto explained = explained_run(*engine, random, made->network, tensors, expected);
+    chosen += explained && explained->find("looked up at sums of digits") != std::string::npos;
   }
   MESSAGE(forced << " networks with operands at digits, " << chosen << " chosen, " << kept << " programs with kept fingers");
   if (all.count >= 60) CHECK(forced > all.count / 6);
