@@ -340,7 +340,8 @@ def test_kernels_made_for_strided_arrays_take_all_others():
 
 def test_layouts_are_chosen_for_matrices_of_ones_own():
     n = 5000
-    M = sp.diags([np.arange(n) % 5 + 1.0, np.arange(n) % 3 + 1.0, np.arange(n) % 7 + 1.0], [-40, 0, 41], shape=(n, n)).tocsr()
+    offsets = range(-240, 241, 4)
+    M = sp.diags([np.arange(n) % (abs(d) % 7 + 2) + 1.0 for d in offsets], offsets, shape=(n, n)).tocsr()
     x = np.arange(n) % 11.0
     own = weft.tensor(M, copy=True)
     kernel = weft.compile(SPMV, M=own, x=x, calls=1e6, choose_layouts=True)

@@ -62,8 +62,10 @@ double conversion_ns(const Format& from, double from_places, const Format& to, d
   // Beside an entry that is sorted:
   constexpr double share_of_place = 0.25;    // read or written in the order of the rows
   constexpr double share_of_listing = 0.35;  // a place of a layout, and its coordinates of modes
+  // Of a dense array, read or written: a vector of 5000 to 10^6 elements with zeros around it takes 0.33 to 0.9 ns an element.
+  constexpr double share_of_copy = 1.0 / 80;
   const double places = from_places + to_places;
-  if (from.all_dense() && to.all_dense()) return places * share_of_conversion * machine.convert_entry;
+  if (from.all_dense() && to.all_dense()) return places * share_of_copy * machine.convert_entry;
   if (!from.layout && !to.layout) return from_places * machine.convert_entry;
   const Rearranging how = rearranging(from, to);
   if (how == Rearranging::sorts_places) return places * machine.convert_entry;
