@@ -28,7 +28,7 @@ struct BoundedReading {
   double least_ns = 0;
 };
 
-/// What is asked about a candidate. `layouts` are of operands that are laid out otherwise than given.
+/// Questions about a candidate. `layouts` are of operands that are laid out otherwise than given.
 class CandidatePlanner {
  public:
   virtual ~CandidatePlanner() = default;

@@ -419,7 +419,7 @@ class PreparationSteps final : public Preparation {
     return std::bit_floor(memory.limit() - std::min(memory.limit(), memory.used()));
   }
 
-  /// What is known of the operands of the network over levels.
+  /// Facts of the operands of the network over levels.
   Expected<void> know(Network& network) {
     auto asked = asked_plan(network, options_, operands_);
     if (!asked) return std::unexpected(asked.error());

@@ -15,7 +15,7 @@ constexpr double walked_level = 0.5;
 // Rows of a walk's last level but one are read, and fetched ahead, for every entry, where a loop over the run keeps them in registers: as
 // bytes from the first cache, but for two lines, which are hidden. MTTKRP of order 3 nested over flat, by time, R = 16, 32, 64:
 // kjv_trigram 1.35, 1.04, 0.97, fb15k237 1.40, 1.06, 0.89. Rows of factors further out a nested loop reads again as well, but sums
-// into one of the target while its loops inside go on; what is added to waits for what was stored before, and hides nothing:
+// into one of the target while its loops inside go on; an addition waits for the store before it, and hides nothing:
 // x[k,r,l] += T[i,j,k,l] * F[i,r] * G[j,r] of 500^4, R = 16, 32: walks in 7.6 and 13.0 ms, in loops over l, i, j 6.0 and 10.7.
 constexpr double walked_row = 2;
 constexpr double hidden_lines = 2;

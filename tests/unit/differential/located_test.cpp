@@ -1,5 +1,6 @@
 // Operands in blocks, diagonals, bands and triangles that are located through their layouts, wherever the planner would have
-// them read otherwise: random products with other sparse factors, by sampled schedules, interpreted and compiled; and as the engine chooses.
+// them read otherwise: random products with other sparse factors, by sampled schedules, interpreted and compiled; and as the engine
+// chooses.
 #include <doctest/doctest.h>
 #include <fmt/format.h>
 
@@ -223,6 +224,20 @@ bool drives_downwards(const loop::Program& program) {
   return found;
 }
 
+Resources over_long_extents() {
+  Resources resources;
+  resources.memory = Memory(memory_over_long_extents);
+  return resources;
+}
+
+Engine engine_with(const Resources& resources) {
+  EngineOptions options;
+  options.resources = resources;
+  auto engine = Engine::create(options);
+  REQUIRE(engine);
+  return std::move(*engine);
+}
+
 /// Kernels of every fourth network are checked, of every fourth strict about the order of sums.
 struct Pipelines {
   Pipeline usual = pipeline_with(false, false), checked = pipeline_with(true, false), strict = pipeline_with(false, true);
@@ -281,11 +296,8 @@ std::optional<std::string> explained_run(const Engine& engine, const RandomNetwo
 TEST_CASE("operands located through their layouts change no result") {
   const Runs all = runs(is_sanitized() ? 60 : 400);
   const Pipelines pipelines;
-  EngineOptions engine_options;
-  engine_options.resources.memory = Memory(memory_over_long_extents);
-  const auto engine = Engine::create(engine_options);
-  REQUIRE(engine);
-  const Resources& resources = engine_options.resources;
+  const Resources resources = over_long_extents();
+  const Engine engine = engine_with(resources);
   std::size_t forced = 0;
   std::size_t chosen = 0;
   std::size_t followed = 0;
@@ -346,11 +358,12 @@ TEST_CASE("operands located through their layouts change no result") {
           const auto entries = entries_of(tensor, with);
           return entries ? structural_differences(*entries, places) : entries.error().message;
         };
-        CHECK(defect_of_runs(pipelines.usual, cut_for_threads(*sparse, *over, options), {{1, false}, {3, false}}, *over, has_structure) == "");
+        const Plan cut = cut_for_threads(*sparse, *over, options);
+        CHECK(defect_of_runs(pipelines.usual, cut, {{1, false}, {3, false}}, *over, has_structure) == "");
       }
     }
 
-    const auto explained = explained_run(*engine, random, made->network, tensors, expected);
+    const auto explained = explained_run(engine, random, made->network, tensors, expected);
     chosen += explained && explained->find(" located at (") != std::string::npos;
   }
   MESSAGE(forced << " networks with located operands, " << chosen << " chosen, " << summed << " at sums, " << covered
@@ -385,11 +398,8 @@ CoordinateMap in_digits(const CoordinateMap& entries, const ExposedTensor& expos
 TEST_CASE("plain operands looked up at sums of digits change no result") {
   const Runs all = runs(is_sanitized() ? 60 : 400);
   const Pipelines pipelines;
-  EngineOptions engine_options;
-  engine_options.resources.memory = Memory(memory_over_long_extents);
-  const auto engine = Engine::create(engine_options);
-  REQUIRE(engine);
-  const Resources& resources = engine_options.resources;
+  const Resources resources = over_long_extents();
+  const Engine engine = engine_with(resources);
   std::size_t forced = 0;
   std::size_t kept = 0;
   std::size_t chosen = 0;
@@ -433,7 +443,7 @@ TEST_CASE("plain operands looked up at sums of digits change no result") {
         CHECK_MESSAGE(proven, (proven ? "" : proven.error().message + "\nin\n" + print(program)));
       });
     }
-    const auto explained = explained_run(*engine, random, made->network, tensors, expected);
+    const auto explained = explained_run(engine, random, made->network, tensors, expected);
     chosen += explained && explained->find("looked up at sums of digits") != std::string::npos;
   }
   MESSAGE(forced << " networks with operands at digits, " << chosen << " chosen, " << kept << " programs with kept fingers");
