@@ -152,7 +152,8 @@ class KernelClaims {
     for (const auto kind : kinds) add(kind(lookup, assumed_));
   }
 
-  /// A finger starts anew with every run of the loop that it is kept above, its own or one further out: the loops around that are the state.
+  /// A finger starts anew with every run of the loop that it is kept above, its own or one further out: the loops around that are the
+  /// state.
   /// The skeleton: "cursor j", "cursor from J".
   std::string claim_cursor(const loop::Path& inside, const BoundHere& here, std::string_view kind = "") {
     const std::size_t own = inside.enclosing.size() - 1;
