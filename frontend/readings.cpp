@@ -183,18 +183,21 @@ std::vector<Reading> Reading::with_safer_ones() const {
   return readings;
 }
 
-double CopyPrices::share(const std::string& name, double ns) const {
+double CopyPrices::of(const std::string& name, const Format& from, double from_places, const Format& to, double to_places) const {
   const auto changes = [&](const std::vector<std::string>& names) { return std::ranges::find(names, name) != names.end(); };
-  return changes(options_.changing) || changes(options_.changing_patterns) ? ns : ns / options_.calls;
+  const double once = conversion_ns(from, from_places, to, to_places, machine_) / options_.calls;
+  if (!changes(options_.changing) && !changes(options_.changing_patterns)) return once;
+  const double calls_again = (options_.calls - 1) / options_.calls;
+  return once + calls_again * copy_again_ns(from, from_places, to, to_places, machine_);
 }
 
 double CopyPrices::of(const std::string& name, const Tensor& from, const Tensor& to) const {
-  return share(name, conversion_ns(from.format(), static_cast<double>(from.nnz()), to.format(), static_cast<double>(to.nnz()), machine_));
+  return of(name, from.format(), static_cast<double>(from.nnz()), to.format(), static_cast<double>(to.nnz()));
 }
 
 double CopyPrices::at_least(const std::string& name, const Tensor& from, const Format& to) const {
   const auto places = static_cast<double>(from.nnz());
-  return share(name, conversion_ns(from.format(), places, to, places, machine_));
+  return of(name, from.format(), places, to, places);
 }
 
 double CopyPrices::at_least(const Exposure& exposure, const std::map<std::string, const Tensor*>& operands) const {

@@ -35,7 +35,8 @@ struct Reading {
   std::vector<Reading> with_safer_ones() const;
 };
 
-/// A call's part of what laying operands out otherwise takes, in nanoseconds; all of it where the operand changes with every call.
+/// A call's part of what laying operands out otherwise takes, in nanoseconds; where the operand changes with every call, laying it out
+/// again in all calls but the first.
 class CopyPrices {
  public:
   CopyPrices(const Machine& machine, const EvaluateOptions& options) : machine_(machine), options_(options) {}
@@ -47,7 +48,7 @@ class CopyPrices {
   double at_least(const Exposure& exposure, const std::map<std::string, const Tensor*>& operands) const;
 
  private:
-  double share(const std::string& name, double ns) const;
+  double of(const std::string& name, const Format& from, double from_places, const Format& to, double to_places) const;
 
   const Machine& machine_;
   const EvaluateOptions& options_;

@@ -62,10 +62,8 @@ double conversion_ns(const Format& from, double from_places, const Format& to, d
   // Beside an entry that is sorted:
   constexpr double share_of_place = 0.25;    // read or written in the order of the rows
   constexpr double share_of_listing = 0.35;  // a place of a layout, and its coordinates of modes
-  // Of a dense array, read or written: a vector of 5000 to 10^6 elements with zeros around it takes 0.33 to 0.9 ns an element.
-  constexpr double share_of_copy = 1.0 / 80;
   const double places = from_places + to_places;
-  if (from.all_dense() && to.all_dense()) return places * share_of_copy * machine.convert_entry;
+  if (from.all_dense() && to.all_dense()) return places * share_of_conversion * machine.convert_entry;
   if (!from.layout && !to.layout) return from_places * machine.convert_entry;
   const Rearranging how = rearranging(from, to);
   if (how == Rearranging::sorts_places) return places * machine.convert_entry;
@@ -75,6 +73,14 @@ double conversion_ns(const Format& from, double from_places, const Format& to, d
   }
   const double sorted = how == Rearranging::merges ? 0 : std::min(from_places, to_places);
   return (places * share_of_place + sorted) * machine.convert_entry;
+}
+
+double copy_again_ns(const Format& from, double from_places, const Format& to, double to_places, const Machine& machine) {
+  // A place read or written, beside an entry that is sorted: vectors of 5000 to 10^6 elements with zeros around them take 0.33 to 0.9 ns
+  // an element, a matrix in pages that are new 3.2.
+  constexpr double share_of_copy = 1.0 / 80;
+  if (!from.all_dense() || !to.all_dense()) return conversion_ns(from, from_places, to, to_places, machine);
+  return (from_places + to_places) * share_of_copy * machine.convert_entry;
 }
 
 double layout_ns(const Format& to, bool opened, const OperandFacts& operand, const Machine& machine) {

@@ -14,6 +14,9 @@ double conversion_ns(const OperandFacts& operand, const Machine& machine);
 /// Nanoseconds to store so many places of a format as so many of another, once; entries that are no padding are on both sides.
 double conversion_ns(const Format& from, double from_places, const Format& to, double to_places, const Machine& machine);
 
+/// The same over a copy that was stored before, for other values: less where both are dense, as its memory is there.
+double copy_again_ns(const Format& from, double from_places, const Format& to, double to_places, const Machine& machine);
+
 /// Nanoseconds to bring an operand into another layout, once. One that is `opened` (runtime/open_levels.h) pays for its array of ends
 /// alone, far less than one that is sorted and rebuilt.
 double layout_ns(const Format& to, bool opened, const OperandFacts& operand, const Machine& machine);
