@@ -68,8 +68,13 @@ class FingerKeeper {
     if (step.use != loop::Use::locate || (step.algorithm != Algorithm::standard && step.algorithm != Algorithm::gallop)) return false;
     const LevelKind kind = storage.levels[level].kind;
     return storage.role == loop::Role::input && is_packed(kind) && !has_gaps(kind) && loop::is_at_sum(program, access, level) &&
-           !storage.is_unordered(level) && !loop::short_fiber(program, access.storage, level) &&
+           !storage.is_unordered(level) && !is_searched(program, access, level) && !loop::short_fiber(program, access.storage, level) &&
            !is_compared_at_once(nest_.tensors[access.storage], level);
+  }
+
+  /// Starts of blocks that fall: the one that covers a coordinate is found by bisection.
+  static bool is_searched(const loop::Program& program, const loop::Access& access, std::uint32_t level) {
+    return program.storages[access.storage].falls(level) && loop::cover_at(program, access, level) != nullptr;
   }
 
   bool is_compared_at_once(std::uint32_t tensor, std::uint32_t level) const {
