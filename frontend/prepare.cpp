@@ -100,17 +100,19 @@ class RequestPlanner : public CandidatePlanner {
     auto cut = known_over(layouts, {});
     if (!cut) return none_without_room(cut.error(), std::move(found));
     const std::set<TensorId> blocked = (*cut)->priced().may_be_located;
+    const std::set<TensorId> at_digits = (*cut)->priced().may_be_at_digits;
     const bool is_exposed = (*cut)->priced().exposure != nullptr;
     found.push_back({(*cut)->priced().reading, {}, (*cut)->least_ns()});
     cut->reset();
     std::vector<std::set<TensorId>> located;
     for (const TensorId tensor : blocked) located.push_back({tensor});
     if (blocked.size() > 1) located.push_back(blocked);
+    if (!at_digits.empty()) located.push_back(at_digits);
     for (const std::set<TensorId>& each : located) {
       auto one = known_over(layouts, {.located = each});
       if (!one && one.error().kind != ErrorKind::resource) return std::unexpected(one.error());
       if (!one || (*one)->priced().reading.located != each) continue;  // values that are not finite forbid it
-      found.push_back({(*one)->priced().reading, located_text(**one, each), (*one)->least_ns()});
+      found.push_back({(*one)->priced().reading, located_text(**one, each, each == at_digits), (*one)->least_ns()});
     }
     if (!layouts.empty()) return found;
     // Operands that stand in layouts, and results that are wanted in some, through plain copies.
@@ -140,9 +142,10 @@ class RequestPlanner : public CandidatePlanner {
     return none;
   }
 
-  std::string located_text(const Preparation& known, const std::set<TensorId>& tensors) const {
+  std::string located_text(const Preparation& known, const std::set<TensorId>& tensors, bool at_digits) const {
     std::vector<std::string> located;
     for (const TensorId tensor : tensors) located.push_back(known.priced().exposure->given.tensors[tensor].name);
+    if (at_digits) return fmt::format("{} looked up at sums of digits", in_a_row(located));
     return fmt::format("{} located through {}", in_a_row(located), tensors.size() == 1 ? "its layout" : "their layouts");
   }
 

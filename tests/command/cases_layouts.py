@@ -385,6 +385,10 @@ def case_a_long_sparse_vector_is_looked_up_at_sums_of_digits(weft):
     require_in("locate x(gallop j_0)", report["plan"]["loops"], "a cursor over all blocks of a row")
     cursor = [proof for proof in report["proofs"] if proof["kind"] == "cursor"]
     require_equal([(proof["verdict"], proof["skeleton"]) for proof in cursor], [("proven", "cursor from j_0")], "proofs")
+    # Cut, located, two ways of copies, and this one.
+    for calls in ("1", "10000"):
+        claim = weft("plan", *call[:3], "--format", "x:s", "--format", "A:bcsr(4,4)", "--calls", calls, "--prove", "--explain").out
+        require_in("Nor does a schedule over any of 4 other choices of layouts", claim, "what a proof looks at")
 
 
 def case_wrong_schedules_over_layouts_are_wrong_in_the_reading_that_they_fit(weft):
