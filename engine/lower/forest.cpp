@@ -330,11 +330,9 @@ class ForestBuilder {
   /// their slots, unless something needs more.
   std::vector<LevelStep> sorted_where_needed(std::vector<LevelStep> steps, StatementRange group, std::size_t depth) const {
     const auto drives = std::ranges::count_if(steps, [](const LevelStep& s) { return s.step.use == loop::Use::drive; });
-    bool needed = drives > 1;
+    bool needed = drives > 1 || appends_below(group, depth);
     for (std::size_t number = group.first; number <= group.last; ++number) {
-      const NestStatement& statement = nest_.statements[number];
-      needed = needed || is_appended(nest_.storages[statement.target.storage]);
-      for (const Intersection& each : statement.intersections) {
+      for (const Intersection& each : nest_.statements[number].intersections) {
         needed = needed || std::ranges::any_of(each.parts, &Intersection::Part::gallop);
       }
     }

@@ -389,6 +389,14 @@ std::size_t AccessModel::walked(BoundState state) const {
   return state - above;
 }
 
+bool AccessModel::sums_in_walk(BoundState state, IndexSet target) const {
+  const IndexSet added_to = innermost(state) & target;
+  if (follows_) return (added_to & (added_to - 1)) == 0;
+  for (std::size_t level = state - walked(state); level < state; ++level)
+    if (contains(target, levels_[level].index)) return false;
+  return true;
+}
+
 bool AccessModel::stands_side_by_side() const {
   if (!sparse_ || intermediate_ || located_) return false;
   return std::ranges::all_of(levels_, [](const StoredLevel& level) {
@@ -400,9 +408,8 @@ IndexSet AccessModel::innermost(BoundState state) const {
   if (state == 0) return 0;
   if (!converted_) return one_index(levels_[state - 1].index);
   IndexSet found = 0;
-  for (std::size_t mode = 0; follows_ && mode < mode_index_.size(); ++mode)
-    if ((state >> mode & 1) != 0) found |= one_index(mode_index_[mode]);
-  for (BoundState level = 0; !follows_ && level < state; ++level) found |= one_index(levels_[level].index);
+  for (std::size_t mode = 0; mode < mode_index_.size(); ++mode)
+    if ((bound_modes(state) >> mode & 1) != 0) found |= one_index(mode_index_[mode]);
   return found;
 }
 
@@ -420,21 +427,37 @@ double AccessModel::fibers_inside(BoundState state) const {
   return fibers;
 }
 
-double AccessModel::unforeseen_ends(BoundState state, IndexSet unasked) const {
+double AccessModel::unforeseen_ends(BoundState state, IndexSet unasked, bool in_range) const {
   if (ends_.empty()) ends_.assign(follows_ ? positions_by_modes_.size() : levels_.size() + 1, -1);
   double& known = ends_[state];
-  const bool passes = (unasked & indices_) != 0;
+  const bool passes = !converted_ && (unasked & indices_) != 0;
   if (known >= 0 && !passes) return known;
-  const ModeSet modes = bound_modes(state);
-  ModeSet passed = 0;
-  for (std::size_t mode = 0; mode < mode_index_.size(); ++mode)
-    if (contains(unasked, mode_index_[mode])) passed |= ModeSet{1} << mode;
-  const double ends = converted_ ? ends_in_any_order(modes, passed) : ends_in_levels(state, modes, passed);
+  const double ends = converted_ ? ends_in_any_order(bound_modes(state)) : ends_in_levels(state, modes_of(unasked), in_range);
   // Below a dense level some positions have no entries.
   const double reached = positions(state);
   const double found = reached > 0 ? ends / reached : 0;
   if (!passes) known = found;
   return found;
+}
+
+// Unasked ones come first, and with them the mode that makes the fewest fibers.
+double AccessModel::unforeseen_end_below(BoundState state, IndexSet unasked) const {
+  const ModeSet all = (ModeSet{1} << mode_index_.size()) - 1;
+  const ModeSet modes = bound_modes(state);
+  const ModeSet range = modes | modes_of(unasked);
+  double below = std::numeric_limits<double>::infinity();
+  for (ModeSet left = all & ~range; left != 0; left &= left - 1)
+    below = std::min(below, statistics_->distinct(range | (left & (~left + 1))));
+  if (range == all) below = statistics_->distinct(all);
+  const double fibers = modes != 0 ? statistics_->distinct(modes) : 1;
+  return fibers > 0 ? end_of_fiber(modes, below / fibers) : 0;
+}
+
+ModeSet AccessModel::modes_of(IndexSet indices) const {
+  ModeSet modes = 0;
+  for (std::size_t mode = 0; mode < mode_index_.size(); ++mode)
+    if (contains(indices, mode_index_[mode])) modes |= ModeSet{1} << mode;
+  return modes;
 }
 
 double AccessModel::end_of_fiber(ModeSet above, double length) const {
@@ -447,23 +470,25 @@ double AccessModel::end_of_fiber(ModeSet above, double length) const {
   return unforeseen_end(length, company_[mode]);
 }
 
-double AccessModel::ends_in_levels(std::size_t level, ModeSet modes, ModeSet passed) const {
+double AccessModel::ends_in_levels(std::size_t level, ModeSet passed, bool in_range) const {
   double ends = 0;
+  ModeSet modes = bound_modes(static_cast<BoundState>(level));
   for (double fibers = statistics_->distinct(modes); level < levels_.size(); ++level) {
     modes |= ModeSet{1} << levels_[level].mode;
     if ((passed >> levels_[level].mode & 1) != 0 && level + 1 < levels_.size()) continue;
     const double below = statistics_->distinct(modes);
     const ModeSet above = modes & ~(ModeSet{1} << levels_[level].mode);
     const bool ends_alike = !is_sparse(levels_[level].kind) || (even_ >> level & 1) != 0;
-    if (!ends_alike && fibers > 0) ends += fibers * end_of_fiber(above, below / fibers);
+    const bool ends_here = !std::exchange(in_range, false) && !ends_alike && fibers > 0;
+    if (ends_here) ends += fibers * end_of_fiber(above, below / fibers);
     fibers = below;
   }
   return ends;
 }
 
-// The order of levels that follow the loops is open where their cost is asked for, which may not depend on it: the mode that
-// makes the fewest fibers is taken to come first.
-double AccessModel::ends_in_any_order(ModeSet modes, ModeSet passed) const {
+// The order of converted levels is open where their cost is asked for, which may not depend on it: the mode that makes the fewest
+// fibers is taken to come first.
+double AccessModel::ends_in_any_order(ModeSet modes) const {
   const ModeSet all = (ModeSet{1} << mode_index_.size()) - 1;
   double ends = 0;
   double fibers = statistics_->distinct(modes);
@@ -477,10 +502,7 @@ double AccessModel::ends_in_any_order(ModeSet modes, ModeSet passed) const {
       next = more;
       fewest = below;
     }
-    const bool goes_on = (next & ~modes & passed) != 0 && next != all;
-    const ModeSet above = std::exchange(modes, next);
-    if (goes_on) continue;
-    ends += fibers * end_of_fiber(above, fewest / fibers);
+    ends += fibers * end_of_fiber(std::exchange(modes, next), fewest / fibers);
     fibers = fewest;
   }
   return ends;

@@ -75,6 +75,7 @@ class AccessModel {
   /// Whether density() may be below 1: sparse, or at sums of indices that are out of range for some coordinates.
   bool leaves_out() const { return sparse_ || summed_; }
   bool follows_loops() const { return follows_; }
+  bool is_converted() const { return converted_; }
   bool intermediate() const { return intermediate_; }
   double bytes() const { return bytes_; }
   double entries() const { return positions_by_level_.back(); }
@@ -113,6 +114,9 @@ class AccessModel {
   bool may_be_walked() const;
   /// How far inside such a chain the state lies: levels behind its first; 0 where it does not.
   std::size_t walked(BoundState state) const;
+  /// Whether what a walk inside which the state lies adds to stays the same all along: no index of it is gone over but that of the level
+  /// above the walk. Where the order of levels is open, that may be any one of them.
+  bool sums_in_walk(BoundState state, IndexSet target) const;
   /// Whether the entries below neighbouring positions stand side by side, at every level: one loop goes over those of several fibers.
   bool stands_side_by_side() const;
   /// The index of the deepest bound level; of a converted operand those of all bound ones, whose order is open while loops are sought.
@@ -122,8 +126,11 @@ class AccessModel {
   /// Of the end of a fiber below a position, of this length in the mean (unforeseen_end of co_iteration.h).
   double unforeseen_end_of(BoundState state, double length) const { return end_of_fiber(bound_modes(state), length); }
   /// Loop-exit mispredicts of the fibers below a position when its entries are gone over for the first time. Loops over `unasked` indices
-  /// are none but at the last level: those below go over several fibers as one.
-  double unforeseen_ends(BoundState state, IndexSet unasked = 0) const;
+  /// are none but at the last level: those below go over several fibers as one. `in_range`: the position is itself one of those that are
+  /// gone over so, and the first loop below it does not end with it. Of a converted operand nothing is taken to be unasked.
+  double unforeseen_ends(BoundState state, IndexSet unasked = 0, bool in_range = false) const;
+  /// The same of the one loop that begins below a position, which goes over the fibers of unasked indices as one.
+  double unforeseen_end_below(BoundState state, IndexSet unasked) const;
   /// The modes, bit m mode m, whose coordinates the bound levels filter: none below dense levels alone.
   std::uint32_t filtering_modes(BoundState state) const;
 
@@ -141,9 +148,10 @@ class AccessModel {
            (begins_chain(levels_[level].kind) || is_per_parent(levels_[level].kind));
   }
   double end_of_fiber(ModeSet above, double length) const;
-  double ends_in_levels(std::size_t level, ModeSet modes, ModeSet passed) const;
+  double ends_in_levels(std::size_t level, ModeSet passed, bool in_range) const;
   std::uint32_t even_levels(const OperandFacts& facts) const;
-  double ends_in_any_order(ModeSet modes, ModeSet passed) const;
+  double ends_in_any_order(ModeSet modes) const;
+  ModeSet modes_of(IndexSet indices) const;
   double positions_of(BoundState modes) const;
   bool is_dense(BoundState modes) const;
   double product_of_extents(BoundState modes) const;

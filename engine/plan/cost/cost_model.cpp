@@ -13,6 +13,8 @@
 namespace weft {
 namespace {
 
+constexpr double walk_share = 0.5;  // of steps, gathers and arithmetic, where entries of a walk are summed
+
 JoinSet whole(const StatementModels::Statement::FilteringModes& modes) {
   JoinSet set = 0;
   for (const auto& [bit, index] : modes) set |= bit;
@@ -244,6 +246,7 @@ CostModel::Advance CostModel::advance(Outside outside, IndexId index, StatementR
         all.walked = participants.empty() && access.walked;
         all.last_of_walk = access.last_of_walk;
         all.of_range = access.of_range;
+        all.sums_walk = access.sums_walk;
         all.adjacent = participants.empty() && access.adjacent;
         participants.push_back({{static_cast<std::uint32_t>(number), access.factor, true, false},
                                 access.length,
@@ -333,7 +336,10 @@ double CostModel::fiber_sum(IndexId index, StatementRange range, bool vector, co
   if (vector || range.first != range.last || !loops.front()->innermost || participants.size() != 1) return 1;
   const StatementModels::Statement& statement = *statements_[range.first].model;
   // No loop of its own, unless rows side by side are written out; or a search for each entry.
-  if ((all.one_entry && statement.lanes == 0) || (all.walked && !all.of_range) || all.late_ns > 0) return 1;
+  if ((all.one_entry && statement.lanes == 0) || all.late_ns > 0) return 1;
+  // Entries of a walk do not wait for each other either, but for the sum: y(i) = T(i,j,k) * B(j) * C(k) over 2 million in duq takes 0.85 to
+  // 1.4 ns for each, and 3 where each adds to an element of its own.
+  if (all.walked && !all.of_range) return all.sums_walk ? walk_share : 1;
   // Vectors, where neighbours are adjacent in all that lies along the loop: not in rows of X[d,i,k] and A[i,k] below d.
   const auto in_vectors = [&](const auto& access) {
     return access->sparse() || !contains(access->indices(), index) || contains(access->contiguous(), index);

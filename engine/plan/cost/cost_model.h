@@ -234,6 +234,7 @@ class CostModel {
     bool walked = false;      // the only driver is inside a walk, whose loop goes over its entries: no other is entered
     bool last_of_walk = false;  // its steps are those of the walk
     bool of_range = false;    // which goes over a range of fibers, as one loop over one fiber
+    bool sums_walk = false;   // whose entries are added to one element
     bool adjacent = false;    // the only driver has fibers of coordinates that follow each other: vectors
     double ends = 0;          // loop-exit mispredicts, of fibers that others filter: of the loop, and of every search
     JoinSet outside = 0;      // what filters outside the loop, and what the first level, or all levels, that it binds add to that

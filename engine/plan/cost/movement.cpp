@@ -262,12 +262,25 @@ double StatementModels::unforeseen_ns(std::uint32_t statement, std::size_t facto
   const Statement& model = *statements_[statement];
   const bool kept = model.walks && shared && access.begins_walk(before);
   if (model.walks && access.walked(after) > 0 && !kept) return 0;
-  if (rest == 0 || contains(model.unasked, index) || !model.ends_alone(access, bound | one_index(index))) return 0;
-  const double entering = kept ? entering_inside_ns(statement, access, bound, index, inside, after) : 0;
-  if (access.is_remembered(before) && model.ends_alone(access, bound)) return entering;
+  if (rest == 0 || !model.ends_alone(access, bound | one_index(index))) return 0;
+  const bool in_range = contains(model.unasked, index);
+  double entering = kept ? entering_inside_ns(statement, access, bound, index, inside, after) : 0;
+  if (enters_again(model, access, before)) entering += options_.machine.loop_entry + options_.machine.fiber_entry;
   const double ns = options_.machine.branch_miss;
-  if (!access.is_remembered(after) || (model.walks && access.begins_walk(after))) return ns + entering;
-  return ns * access.unforeseen_ends(after, model.unasked) * share_below(statement, access, bound, index, inside, after) + entering;
+  if (access.is_converted() && (model.unasked & access.indices()) != 0) {
+    // By the loops themselves: which of them run into each other depends on their order.
+    const bool ends = !in_range && !access.is_remembered(0);
+    return (ends ? ns * access.unforeseen_end_below(after, model.unasked) : 0) + entering;
+  }
+  if (access.is_remembered(before) && model.ends_alone(access, bound)) return entering;
+  if (!access.is_remembered(after) || (model.walks && access.begins_walk(after))) return (in_range ? 0 : ns) + entering;
+  return ns * access.unforeseen_ends(after, model.unasked, in_range) * share_below(statement, access, bound, index, inside, after) + entering;
+}
+
+// Of a converted operand: below an index that is asked for, inside others that are not, a range ends and another begins. x[l] +=
+// T[i,j,k,l] with loops l,i,j,k goes over a range for each l, with loops i,l,j,k over one for each pair of i and l.
+bool StatementModels::enters_again(const Statement& statement, const AccessModel& access, BoundState before) {
+  return access.is_converted() && (access.innermost(before) & statement.unasked) != 0;
 }
 
 // Loops inside that are priced as parts of a walk, which they are not where others share the first of them.

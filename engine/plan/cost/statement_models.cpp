@@ -440,11 +440,13 @@ AdvancedAccess StatementModels::advance(std::uint32_t number, std::size_t factor
       const bool in_walk = statement.walks && ((access.begins_walk(outer) && !shared) || access.walked(outer) > 0);
       one.run = step.of_runs && !in_walk ? entries(step.state) : 0;
       const IndexSet left = access.indices() & ~(bound | one_index(index));
-      const IndexSet above = access.innermost(outer);
-      one.of_range = above != 0 && (above & ~statement.unasked) == 0;
+      // Where the order is open, a range that an index is asked for in between is entered again there (enters_again()).
+      one.of_range = (access.innermost(outer) & statement.unasked) != 0;
       const bool passes = contains(statement.unasked, index) && left != 0;
       one.walked = passes || one.of_range || (statement.walks && access.walked(outer) > 0);
       one.last_of_walk = !passes && (one.of_range || (one.walked && left == 0));
+      one.sums_walk = one.last_of_walk && statement.dense_target && statement.sums(index) &&
+                      access.sums_in_walk(outer, statement.target->indices());
       one.adjacent = step.adjacent;
       one.length = step.length;
       one.direct = extent(index) > 0 ? std::min(1.0, step.length / extent(index)) : 0;

@@ -52,6 +52,7 @@ struct AdvancedAccess {
   bool walked = false;      ///< it is inside a walk over a chain, or over fibers whose coordinates are not asked for: no loop is entered
   bool last_of_walk = false;
   bool of_range = false;    ///< whose entries stand side by side, as those of one fiber
+  bool sums_walk = false;   ///< all of its entries are added to one element
   bool adjacent = false;    ///< the coordinates of each of its fibers follow each other
   double length = 0;        ///< of its fibers, in the mean
   double direct = 1;        ///< share of the loop's extent that the first of these levels lets through
@@ -333,6 +334,7 @@ class StatementModels {
   double walked_rows(std::uint32_t statement, const AccessModel& access, IndexSet inside, IndexId index, BoundState after) const;
   double unforeseen_ns(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index, bool shared, const Prefix& outside,
                        const Prefix& inside);
+  static bool enters_again(const Statement& statement, const AccessModel& access, BoundState before);
   double entering_inside_ns(std::uint32_t statement, const AccessModel& access, IndexSet bound, IndexId index, const Prefix& inside,
                             BoundState after);
   double share_below(std::uint32_t statement, const AccessModel& access, IndexSet bound, IndexId index, const Prefix& inside,

@@ -123,6 +123,24 @@ TEST_CASE("a row that several loops add to is summed in a workspace") {
   }
 }
 
+TEST_CASE("what was accumulated is put in order where entries are appended in that order, and only there") {
+  const auto reading = [](const std::string& result, const std::string& statement) {
+    return Case{small,
+                "R " + result,
+                {"A ij", "B jk", "C kr"},
+                "  layout A ss:0,1 f64\n  layout B ss:0,1 f64\n  layout C dd:0,1 f64\n  intermediate x[i,k] da:0,1 f64\n"
+                "  result R ss:0,1 f64\n  x[i,k] += A[i,j] * B[j,k]   loops i,j,k\n  " + statement + "   fused 1\n"};
+  };
+  // A sum over k for each r: sorted for each of them before, flights2001_count times a matrix took 56 ms instead of 20.
+  const Case sums = reading("ir", "R[i,r] += x[i,k] * C[k,r]   loops i,r,k");
+  CHECK(programs(sums).find("for k: drive x") != std::string::npos);
+  CHECK(programs(sums).find("(sort)") == std::string::npos);
+  CHECK(defect(sums) == "");
+  const Case appends = reading("ik", "R[i,k] += x[i,k] * C[k,r]   loops i,k,r");
+  CHECK(programs(appends).find("for k: drive x(sort)") != std::string::npos);
+  CHECK(defect(appends) == "");
+}
+
 TEST_CASE("several sparse operands: merged, searched, galloped") {
   const std::string layouts =
       "  layout A sss:0,1,2 f64\n  layout B sss:0,1,2 f64\n  layout C sss:0,1,2 f64\n  layout D ss:0,1 f64\n"

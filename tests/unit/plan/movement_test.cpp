@@ -1,6 +1,7 @@
 // What loops move: blocks that come ahead of the loops inside, what pushes rows out of a cache, ends of rows.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <map>
 #include <string>
 #include <utility>
@@ -128,6 +129,16 @@ TEST_CASE("the entries of one fiber that is summed do not wait for each other") 
   CHECK(share(Made(problem("A:ij:ds:2000 x:i -> j", extents), flat_tree(2)), "i", 'j') == 0);
   CHECK(share(Made(problem("A:ij:ds:2000 X:jr -> ir", extents), flat_tree(2)), "ij", 'r') == 0);
   CHECK(share(Made(problem("A:ij:ds:2000 x:j:s:50 -> i", extents), flat_tree(2)), "i", 'j') == 0);
+}
+
+TEST_CASE("entries of a walk wait for each other where each adds to an element of its own") {
+  const std::map<char, std::uint64_t> extents{{'i', 1000}, {'j', 1000}, {'k', 1000}};
+  const auto last = [&](const std::string& result) {
+    return Made(problem("T:ijk:duq:200000 B:j C:k -> " + result, extents), flat_tree(3)).ns(0, "ij", 'k');
+  };
+  CHECK(last("i") == last(""));
+  CHECK(last("i") < 0.7 * last("j"));
+  CHECK(last("i") < 0.7 * last("k"));
 }
 
 TEST_CASE("entries whose coordinates follow each other are gone over as vectors") {
@@ -367,6 +378,18 @@ TEST_CASE("fibers that are gone over again and again end where the processor rem
   // With a inside, the entries of W at a j are entered once.
   CHECK(again.mispredicts(0, "", 'j') * 400 > 0);
   CHECK(again.mispredicts(0, "", 'j') * 400 + again.mispredicts(0, "j", 'a') * 4740 < others.mispredicts(0, "a", 'j') * 4740);
+}
+
+TEST_CASE("fibers inside a range that nothing asks for end as others do") {
+  const std::map<char, std::uint64_t> extents{{'i', 10000}, {'j', 20}, {'k', 1000}};
+  const double entered = 10000, pairs = 10000 * 20 * (1 - std::exp(-2));
+  // Nothing but T has i: one loop goes over all pairs of i and j, below each of which a fiber of two or three entries ends.
+  const Made range(problem("T:ijk:sss:400000 B:j C:k ->", extents), flat_tree(3));
+  CHECK(range.mispredicts(0, "", 'i') * entered > 0.8 * pairs);
+  CHECK(range.mispredicts(0, "i", 'j') == 0);
+  // Nothing but T has j either: one loop over all entries.
+  const Made all(problem("T:ijk:sss:400000 C:k ->", extents), flat_tree(2));
+  CHECK(all.mispredicts(0, "", 'i') * entered + all.mispredicts(0, "i", 'j') * pairs < 2);
 }
 
 TEST_CASE("what meets other fibers ends differently each time") {

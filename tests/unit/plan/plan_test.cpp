@@ -50,6 +50,16 @@ TEST_CASE("MTTKRP of the inner modes keeps the stored order, with private copies
   }
 }
 
+TEST_CASE("an operand is converted so that what nothing asks for lies in one range") {
+  const std::map<char, std::uint64_t> extents{{'i', 200}, {'j', 1000}, {'k', 1000}, {'l', 200}, {'r', 16}};
+  OwnedProblem made = problem("T:ijkl:ssss:800000 B:lr -> rl", extents);
+  made.options.calls = 100000;
+  const Plan found = planned(made);
+  // One sum for each l, not 800,000 additions to l in memory.
+  CHECK(loops(found, made, 0).front() == 'l');
+  CHECK(found.schedule.tensors[0].converted);
+}
+
 TEST_CASE("TTMc of order 4 does not go over strided rows of its result that meet in few sets of a cache") {
   const std::map<char, std::uint64_t> extents{{'i', 200}, {'j', 200}, {'k', 200}, {'l', 200}, {'r', 32}, {'s', 32}, {'t', 32}};
   const OwnedProblem made = problem("T:ijkl:ssss:100000 B:jr C:ks D:lt -> irst", extents);
