@@ -116,7 +116,7 @@ double JointLayouts::promised_ns(const Choice& choice) const {
     for (const Candidate& each : candidates_) {
       const auto format = each.layouts.find(proposed_[operand].operand);
       if (each.layouts.size() != 1 || format == each.layouts.end() || format->second != layout.format) continue;
-      if (each.state == State::no_room) continue;
+      if (!is_possible(each)) continue;
       alone = std::min(alone, each.state == State::planned ? each.ns : std::max(each.least_ns, given_ns_));
     }
     ns *= alone / given_ns_;
@@ -127,9 +127,8 @@ double JointLayouts::promised_ns(const Choice& choice) const {
 Expected<void> JointLayouts::plan(Candidate& candidate, double below_ns) {
   auto one = planner_.planned(candidate.layouts, candidate.reading, below_ns - candidate.conversion_ns);
   if (!one) return std::unexpected(one.error());
-  const bool is_plan = *one && !(*one)->asks_for_order;
-  candidate.state = is_plan ? State::planned : State::no_room;
-  if (!is_plan) return {};
+  candidate.state = !*one ? State::no_room : (*one)->gives_results() ? State::planned : State::unfit;
+  if (candidate.state != State::planned) return {};
   candidate.at_least = (*one)->at_least;
   candidate.ns = candidate.at_least ? below_ns : candidate.conversion_ns + (*one)->ns();
   candidate.planned = std::move(*one);
@@ -198,9 +197,12 @@ Expected<void> JointLayouts::ask(std::size_t number, double share) {
   const double below_ns = number == chosen_ ? unbounded : chosen_ns();
   auto one = planner_.proven(each.layouts, each.reading, below_ns - each.conversion_ns, share);
   if (!one) return std::unexpected(one.error());
-  each.settled = *one && (*one)->proven && !(*one)->asks_for_order;
-  if (!*one) each.state = State::no_room;
-  if (!*one || (*one)->asks_for_order) return {};
+  const bool is_plan = *one && (*one)->gives_results();
+  each.settled = is_plan && (*one)->proven;
+  if (!is_plan) {
+    each.state = *one ? State::unfit : State::no_room;
+    return {};
+  }
   const double ns = (*one)->at_least ? below_ns : each.conversion_ns + (*one)->ns();
   if (number != chosen_ && ns >= below_ns) {
     if (each.state == State::open || each.state == State::left_out) {
@@ -238,12 +240,12 @@ Expected<void> JointLayouts::prove() {
   std::ranges::stable_sort(order, {}, [&](std::size_t number) { return candidates_[number].least_ns; });
   const auto is_open = [&](std::size_t number) {
     const Candidate& each = candidates_[number];
-    return number != chosen_ && !each.asked && each.state != State::no_room && each.least_ns < chosen_ns();
+    return number != chosen_ && !each.asked && is_possible(each) && each.least_ns < chosen_ns();
   };
   for (bool better = true; better;) {
     better = false;
     if (auto done = ask(chosen_, 1); !done) return done;
-    if (candidates_[chosen_].state == State::no_room) return {};  // for a proof
+    if (!is_possible(candidates_[chosen_])) return {};  // with a proof
     const auto others = static_cast<double>(std::ranges::count_if(order, is_open));
     for (const std::size_t number : order) {
       if (!is_open(number) || better) continue;
@@ -286,7 +288,7 @@ std::string JointLayouts::reason() const {
   std::vector<const Candidate*> others;
   std::size_t unplanned = left_out_ + several_.size();
   for (const Candidate& each : candidates_) {
-    if (&each == &best || each.layouts.empty() || (each.state == State::no_room && !each.words.empty())) continue;
+    if (&each == &best || each.layouts.empty() || (!is_possible(each) && !each.words.empty())) continue;
     if (each.state == State::left_out) ++unplanned;
     else others.push_back(&each);
   }
@@ -305,6 +307,7 @@ std::string JointLayouts::reason() const {
     }
     text += "; not " + laid_out(*each);
     if (each->state == State::no_room) text += ", which memory has no room for";
+    else if (each->state == State::unfit) text += ", over which no plan gives the same results";
     else text += ", " + price_text(told_ns(each)) + (each->state == State::bounded || each->at_least ? " or more" : "");
     // What was found before has to be beaten by more than a price may be off.
     if (told_ns(each) < best.ns) text += fmt::format(", within {:.0f} % of what was found before", 100 * (1 - each->worth));
@@ -315,13 +318,17 @@ std::string JointLayouts::reason() const {
   return text;
 }
 
+bool JointLayouts::is_possible(const Candidate& candidate) {
+  return candidate.state != State::no_room && candidate.state != State::unfit;
+}
+
 bool JointLayouts::is_ruled_out(const Candidate& candidate) const {
   return !candidate.asked && candidate.least_ns >= chosen_ns();
 }
 
 std::size_t JointLayouts::open_candidates() const {
   const auto is_open = [&](const Candidate& each) {
-    return &each != &candidates_[chosen_] && each.state != State::no_room && !each.settled && !is_ruled_out(each);
+    return &each != &candidates_[chosen_] && is_possible(each) && !each.settled && !is_ruled_out(each);
   };
   return left_out_ + several_.size() + static_cast<std::size_t>(std::ranges::count_if(candidates_, is_open));
 }
@@ -330,7 +337,7 @@ std::string JointLayouts::claim() const {
   std::size_t bounded = 0, searched = 0;
   for (std::size_t number = 0; number < candidates_.size(); ++number) {
     const Candidate& each = candidates_[number];
-    if (number == chosen_ || each.state == State::no_room) continue;
+    if (number == chosen_ || !is_possible(each)) continue;
     if (each.settled) ++searched;
     else if (is_ruled_out(each)) ++bounded;
   }

@@ -34,7 +34,7 @@ class CandidatePlanner {
   virtual ~CandidatePlanner() = default;
   /// None where memory has no room for the layouts.
   virtual Expected<std::vector<BoundedReading>> readings(const Layouts& layouts) = 0;
-  /// Nothing where memory has no room, or the operands cannot be read so. What takes as long as `below_ns` is of no use: where all does,
+  /// Nothing where memory has no room. What takes as long as `below_ns` is of no use: where all does,
   /// PlannedReading::ns() is that or more.
   virtual Expected<std::optional<PlannedReading>> planned(const Layouts& layouts, const Reading& reading, double below_ns) = 0;
   /// The same with a proof (PlannedReading::proven), which may take a part of what one may take.
@@ -73,7 +73,8 @@ class JointLayouts {
     open,      // not planned yet
     bounded,   // its bound says that it takes longer
     planned,
-    no_room,   // or no way to read the operands
+    no_room,
+    unfit,     // no way to read the operands, or places that would be entries of a result
     left_out,  // planning it may take longer than it could save
   };
   struct Candidate {
@@ -107,6 +108,7 @@ class JointLayouts {
   std::string laid_out(const Candidate& candidate) const;
   std::string reason() const;
   Expected<void> ask(std::size_t number, double share);
+  static bool is_possible(const Candidate& candidate);
   /// By its bound.
   bool is_ruled_out(const Candidate& candidate) const;
   /// About which a proof says nothing.

@@ -25,19 +25,29 @@ void tell_reason(Report& report, const std::string& reason) {
   report.explained = std::make_shared<const Explanation>(std::move(explained));
 }
 
+/// Of operands that are stored in chosen layouts the first whose places without an entry would change a result of the plan; none: none
+/// does. A result that is dense over the operands as given may be expected to be sparse over blocks: it would store their places.
+std::optional<std::string> places_that_change(const Preparation& planned, const Request& request, const std::set<std::string>& chosen) {
+  const Threads& threads = request.pipeline.options().resources.threads;
+  const auto found = std::ranges::find_if(
+      chosen, [&](const std::string& name) { return !may_have_places(planned.prepared(), request.operands, name, threads); });
+  return found == chosen.end() ? std::nullopt : std::optional(*found);
+}
+
+/// A schedule of the host over a layout that would change a result.
+std::unexpected<Error> over_chosen_layout(const std::string& operand, const Format& layout, const std::string& file) {
+  return input_error(fmt::format("{2}{3}the schedule is for {0} in {1}, chosen for its price where places without an entry change "
+                                 "nothing: here a result is not dense, or another operand not finite; the format {0}:{1} asks for them",
+                                 operand, layout.text(), file, file.empty() ? "" : ": "));
+}
+
 /// With a schedule that says what tensors stand in.
 Expected<Prepared> prepared_as_stated(const Request& request, const StatedRequest& stated) {
   const auto one = preparation_of(request, stated.options, stated.chosen, stated.reading);
   if (auto known = one->read(); !known) return std::unexpected(known.error());
   if (auto planned = one->plan(unbounded_ns, 1); !planned) return std::unexpected(planned.error());
-  for (const std::string& name : stated.chosen) {
-    if (may_have_places(one->prepared(), request.operands, name, request.pipeline.options().resources.threads)) continue;
-    const std::string format = stated.options.formats.at(name).text();
-    const std::string& file = stated.options.schedule_name;
-    return input_error(fmt::format("{2}{3}the schedule is for {0} in {1}, chosen for its price where places without an entry change "
-                                   "nothing: here a result is not dense, or another operand not finite; the format {0}:{1} asks for them",
-                                   name, format, file, file.empty() ? "" : ": "));
-  }
+  if (const auto changing = places_that_change(*one, request, stated.chosen))
+    return over_chosen_layout(*changing, stated.options.formats.at(*changing), stated.options.schedule_name);
   return one->finish();
 }
 
@@ -149,14 +159,16 @@ class RequestPlanner : public CandidatePlanner {
     return fmt::format("{} located through {}", in_a_row(located), tensors.size() == 1 ? "its layout" : "their layouts");
   }
 
+  static std::set<std::string> names_of(const Layouts& layouts) {
+    std::set<std::string> names;
+    for (const auto& [name, format] : layouts) names.insert(name);
+    return names;
+  }
+
   std::shared_ptr<Preparation> preparation(const EvaluateOptions& with, const Layouts& layouts, const Reading& reading) const {
     EvaluateOptions laid_out = with;
-    std::set<std::string> chosen;
-    for (const auto& [name, format] : layouts) {
-      laid_out.formats.insert_or_assign(name, format);
-      chosen.insert(name);
-    }
-    return preparation_of(request_, std::move(laid_out), std::move(chosen), reading);
+    for (const auto& [name, format] : layouts) laid_out.formats.insert_or_assign(name, format);
+    return preparation_of(request_, std::move(laid_out), names_of(layouts), reading);
   }
 
   Expected<void> plan(Preparation& one, double below_ns, double share) {
@@ -225,6 +237,8 @@ class RequestPlanner : public CandidatePlanner {
     if (!choice) return std::unexpected(choice.error());
     auto over = read(options_, choice->reading.reading, choice->layouts);
     if (!over) return std::unexpected(over.error());
+    if (const auto changing = places_that_change(*over->preparation, request_, names_of(choice->layouts)))
+      return over_chosen_layout(*changing, choice->layouts.at(*changing), options_.schedule_name);
     return over->preparation->finish();
   }
 
@@ -259,6 +273,7 @@ class RequestPlanner : public CandidatePlanner {
     if (!done && done.error().kind == ErrorKind::resource) return std::nullopt;
     if (!done) return std::unexpected(done.error());
     PlannedReading priced = one->priced();
+    priced.changes_results = !priced.at_least && places_that_change(*one, request_, names_of(layouts)).has_value();
     if (!holds_others()) {
       priced.exposure = nullptr;
       priced.operands.clear();

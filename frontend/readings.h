@@ -67,6 +67,7 @@ struct PlannedReading {
   std::set<TensorId> may_be_at_digits = {};  ///< plain operands over an index that others cut
   std::size_t schedule_lines = 0;          ///< of a schedule that is given, read without an error
   bool asks_for_order = false;             ///< a level is searched whose coordinates come in no order: no reading
+  bool changes_results = false;            ///< places without an entry of layouts that were chosen would be entries of a result
   double cut_copies_ns = 0;                ///< where there are such: `copies_ns` of the reading that cuts, before it is planned
   Reading reading = {};                    ///< as the values of the operands allow it
   bool counts_joins = false;               ///< prices depend on joins, which are counted for each plan
@@ -74,6 +75,7 @@ struct PlannedReading {
   bool proven = false;                     ///< nothing over this reading takes less, or less than that bound
 
   double ns() const { return plan_ns + copies_ns; }
+  bool gives_results() const { return !asks_for_order && !changes_results; }
 };
 
 /// Whether loops search a level of an operand whose coordinates come in no order (ExposedTensor::unordered): j, i over A(i,j) by rows do.

@@ -31,6 +31,7 @@ struct Prices {
   std::map<std::string, double> found_us = {};  // what a search finds, where that is more
   std::map<std::string, double> bound_us = {};
   std::set<std::string> no_room = {}, unproven = {};
+  std::set<std::string> sparse = {};  // over these a result is expected to be sparse, so that it would store places of blocks
   double given_us = 100;
 };
 
@@ -56,6 +57,7 @@ struct Table : CandidatePlanner, Prices {
     one.plan_ns = ns;
     one.at_least = ns >= below_ns;
     one.proven = !unproven.contains(name);
+    one.changes_results = sparse.contains(name);
     return one;
   }
   Expected<std::optional<PlannedReading>> planned(const Layouts& layouts, const Reading&, double below_ns) override {
@@ -114,6 +116,19 @@ TEST_CASE("a pair of layouts is chosen where neither pays alone") {
   CHECK(pair.choice.reason == "A is stored in blocks of 2 and B is stored in blocks of 2, 50 us a call, conversion included, "
                               "instead of 100 us; not A in blocks of 2, 100 us a call or more; "
                               "not B in blocks of 2, 100 us a call or more");
+}
+
+TEST_CASE("layouts over which a result would be sparse are not chosen, however cheap, and nothing is claimed of them") {
+  Table table({.us_of = {{"A=1", 20}, {"A=2", 60}}, .sparse = {"A=1"}});
+  for (const bool proves : {false, true}) {
+    CAPTURE(proves);
+    const Chosen one = chosen(table, proposed(2, 0), 1e6, proves);
+    CHECK(one.layouts == "A=2");
+    CHECK(contains(one.choice.reason, "; not blocks of 2, over which no plan gives the same results"));
+    if (proves) CHECK(contains(one.choice.claim, "any of 1 other choice of layouts"));
+  }
+  Table both({.us_of = {{"A=1", 20}, {"B=1", 30}, {"A=1 B=1", 10}}, .sparse = {"A=1", "A=1 B=1"}});
+  CHECK(chosen(both, proposed(1, 1)).layouts == "B=1");
 }
 
 TEST_CASE("what is best for one operand alone does not keep another from what is best together") {
