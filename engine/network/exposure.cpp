@@ -519,12 +519,13 @@ class Exposer {
       any_own = any_own || part->own;
       native.parts.push_back(*part);
     }
-    if (any_own && (network_.tensors[tensor].is_result || is_pattern(tensor) || extents.size() != layout.levels.size()))
-      return std::nullopt;
+    const bool may_have_own = !network_.tensors[tensor].is_result && !is_pattern(tensor) && extents.size() == layout.levels.size();
+    if (any_own && !may_have_own) return std::nullopt;
     std::optional<Placement> placement;
     const std::vector<ModePart> parts = native.parts;
     for (std::uint32_t mode = 0; mode < layout.modes.size(); ++mode) {
       if (cuts_of(parts, mode)) continue;
+      if (!may_have_own) return std::nullopt;  // (i:d, j:s, i:d): a mode that levels say twice is one of their sums
       if (!placement) {
         auto placed = Placement::of(layout, network_.tensors[tensor].extents, network_.tensors[tensor].name);
         if (!placed || placed->inverse_within_bounds() || std::ranges::any_of(placed->levels(), &PlacedLevel::varies)) return std::nullopt;

@@ -520,3 +520,12 @@ def case_matrices_of_one_row_or_column_have_layouts(weft):
 def case_blocks_of_a_huge_extent_are_copied_in_the_size_of_their_entries(weft):
     weft("plan", "R(i) = A(i,j,k) * T(i,j,k)", "A=sparse(2000000000000x100x100,nnz=2)", "T=sparse(2000000000000x100x100,nnz=2)", "--format",
          "A:hicoo(4)", "--format", "R:s", "--no-cache", "--memory-limit", "1G")
+
+
+def case_results_may_say_a_mode_twice(weft):
+    """Levels of a result that are sums of others, (i:d, j:s, i:d), are no digits: it is computed in plain levels and converted."""
+    weft.write("A.tns", "1 2 3\n2 1 4\n2 3 5\n4 2 -1\n")
+    for layout in ("(i,j) -> (i:d, j:s, i:d)", "(i,j) -> (i:d, j:s, i/2:s)", "(i,j) -> (j:s, i%2:d, i:s)"):
+        weft("run", "Y(i,j) = A(i,j)", "A=A.tns:4x3", "--format", "Y:" + layout, "-o", "Y.tns", "--quiet")
+        entries = [line for line in weft.text("Y.tns").splitlines() if line[0] != "#"]
+        require_equal([line for line in entries if not line.endswith(" 0")], weft.text("A.tns").splitlines(), layout)
