@@ -4,7 +4,7 @@
 //   candidates; a pair of blocks may pay where neither does alone, and blocks that are best for A alone may not suit those of B
 //
 // A candidate costs its plan, the copies that its levels have to meet, and a call's part of the conversions. None is planned whose bound,
-// of its loops (plan/search/problem_bound.h) and with all of these, is not below what the cheapest one takes. A proof is one of each: no
+// of its loops (plan/plan.h) and with all of these, is not below what the cheapest one takes. A proof is one of each: no
 // schedule over any candidate takes less.
 #pragma once
 

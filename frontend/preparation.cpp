@@ -16,12 +16,12 @@
 #include "engine/plan/cost/conversion.h"
 #include "engine/plan/cost/undriven.h"
 #include "engine/plan/explain/explanation.h"
+#include "engine/plan/plan.h"
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/schedule/forest.h"
 #include "engine/plan/schedule/widths.h"
 #include "engine/plan/search/finiteness.h"
 #include "engine/plan/search/plan_counted.h"
-#include "engine/plan/search/problem_bound.h"
 #include "engine/prove/kernel_proofs.h"
 #include "engine/specialize.h"
 #include "frontend/asked_plan.h"
@@ -545,7 +545,7 @@ class PreparationSteps final : public Preparation {
     }
     told_.into(explained, options_.calls);
     report().predicted_ms = explained.of_this_run.ns * 1e-6;
-    report().explanation = explain(plan, explained, network, plan_options) + told_.text();
+    report().explanation = explain(plan, explained, network) + told_.text();
     for (const PlacedValues& placed : placed_values(network, plan, facts, plan_options.machine))
       report().explanation += explanation(placed, plan.schedule) + "\n";
     if (options_.why) {

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <iterator>
 #include <optional>
 #include <utility>
 
 #include "engine/plan/const/workspace_order.h"
 #include "engine/plan/cost/memory_demand.h"
+#include "engine/plan/cost/tree_bound.h"
 #include "engine/plan/prove/prove.h"
 #include "engine/plan/prove/prove_forest.h"
 #include "engine/plan/schedule/check.h"
@@ -18,22 +18,15 @@
 #include "engine/plan/search/baseline.h"
 #include "engine/plan/search/forest_search.h"
 #include "engine/plan/search/planned.h"
-#include "engine/plan/search/problem_bound.h"
 #include "engine/plan/search/search.h"
 #include "engine/plan/search/search_budget.h"
+#include "engine/plan/space/trees.h"
 #include "runtime/level_traits.h"
 
 namespace weft {
 namespace {
 
 constexpr std::size_t factors_beyond_budget = 10;
-
-bool marks(const Schedule& schedule) {
-  for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
-    if (is_mark_array_copy(schedule, number)) return true;
-  }
-  return false;
-}
 
 // The baseline is cut for threads wherever that is legal.
 void run_serially_where_cheaper(Candidate& candidate, const Problem& problem) {
@@ -69,11 +62,9 @@ class AssignmentPlanner {
 
   // Of so many factors the budget suffices for a few choices of paths; where nothing is fused each is priced in a part of the loops.
   void add_unfused() {
-    constexpr SearchScope unfused{.fused = false, .transposes = false, .chains = false, .marks = false};
-    SearchResult stored = search_schedules(problem_, unfused);
+    SearchResult stored = search_schedules(problem_, unfused_scope);
     found_.tried += stored.tried;
-    std::ranges::move(stored.candidates, std::back_inserter(found_.candidates));
-    std::ranges::stable_sort(found_.candidates, {}, [](const Candidate& candidate) { return candidate.cost.ns; });
+    add_candidates(found_, std::move(stored.candidates));
   }
 
   // What the search has left open.
@@ -154,7 +145,9 @@ class AssignmentPlanner {
                             : proof_.overpriced              ? Why::priced_before_known
                                                              : Why::too_many_nests);
     }
-    const bool copied = marks(plan.schedule);
+    bool copied = false;
+    for (std::size_t number = 0; number < plan.schedule.statements.size(); ++number)
+      copied = copied || is_mark_array_copy(plan.schedule, number);
     const bool opened = std::ranges::any_of(plan.schedule.tensors, &ScheduledTensor::opened);
     const bool beyond = std::ranges::any_of(plan.schedule.tensors, [](const ScheduledTensor& tensor) {
       const bool chained = std::ranges::any_of(tensor.format.levels, begins_chain, &Level::kind);
@@ -183,7 +176,7 @@ class AssignmentPlanner {
 Expected<Plan> plan_one(const Problem& problem) {
   if (problem.options.objective == Objective::workspace_order) return plan(problem);
   if (auto possible = check_plannable(problem); !possible) return std::unexpected(possible.error());
-  return AssignmentPlanner(problem, {.transposes = false, .chains = false}).plan();
+  return AssignmentPlanner(problem, {.chains = false}).plan();
 }
 
 Expected<Plan> plan_several(const Problem& problem, const Planner& planner, bool layouts) {
@@ -219,7 +212,7 @@ Expected<Plan> plan_unfused(const Problem& problem) {
   const auto& [network, operands, options] = problem;
   if (auto possible = check_plannable(problem); !possible) return std::unexpected(possible.error());
   if (network.assignments.size() > 1) return plan_several(problem, plan_unfused, false);
-  auto chosen = AssignmentPlanner(problem, {.fused = false, .transposes = false, .chains = false, .marks = false}).plan();
+  auto chosen = AssignmentPlanner(problem, unfused_scope).plan();
   if (chosen || chosen.error().kind != ErrorKind::input || options.result_patterns.empty()) return chosen;
   // Only the statement that reads the operand can write entry by entry beside it.
   const auto& [result, operand] = *options.result_patterns.begin();
@@ -227,6 +220,20 @@ Expected<Plan> plan_unfused(const Problem& problem) {
               fmt::format("without fused loops there is no schedule that gives {} the entries of {}, as where {} stands in an inner "
                           "product of the tree ({}): use fused loops, another tree or a format",
                           result, operand, operand, chosen.error().message));
+}
+
+bool is_priced_at_once(const Problem& problem) {
+  return problem.network.assignments.size() == 1 && !sparse_operands_co_iterate(problem.network, problem.operands);
+}
+
+double bound_ns(const Problem& problem) {
+  if (!check_plannable(problem) || !is_priced_at_once(problem) || problem.options.objective != Objective::time) return 0;
+  const TreeChoice choice = choose_trees(problem);
+  if (!choice.complete || choice.trees.empty()) return 0;
+  TreeBound bound(problem);
+  double least = infinity;
+  for (const ContractionTree& tree : choice.trees) least = std::min(least, bound.least_ns(tree, infinity));
+  return least;
 }
 
 }  // namespace weft

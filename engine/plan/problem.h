@@ -74,6 +74,7 @@ using NamedFacts = std::map<std::string, OperandFacts>;
 
 /// The facts of an operand. The tensor must be among them.
 const OperandFacts& facts_of(const std::vector<OperandFacts>& operands, TensorId tensor);
+bool has_facts(const std::vector<OperandFacts>& operands, TensorId tensor);
 
 /// What a proof may still take, counted and not timed: of all parts of a network together, whether they are searched one after the
 /// other or asked about at once.
@@ -104,7 +105,7 @@ struct PlanOptions {
   std::shared_ptr<ProofBudget> budget;          ///< of that proof; plan() makes one where there is none
   double proof_share = 1;                       ///< of the usual budget, where plan() makes it: of one of several proofs
   /// Nanoseconds of the best plan known of the same request over other layouts: schedules that take as long are not looked for, and a
-  /// claim is that none takes less than this, or than the plan. Of problems that are priced at once (search/problem_bound.h); of others all
+  /// claim is that none takes less than this, or than the plan. Of problems that are priced at once (is_priced_at_once()); of others all
   /// is looked for.
   double below_ns = std::numeric_limits<double>::infinity();
   std::optional<ContractionTree> tree;          ///< pinned by --tree

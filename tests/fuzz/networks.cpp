@@ -132,10 +132,6 @@ Expected<Tensors> run_in_time(const Kernel& kernel, const Bindings& bindings, bo
 
 bool is_too_long(const Error& error) { return error.kind == ErrorKind::resource || error.kind == ErrorKind::cancelled; }
 
-const ScheduledTensor& result_of(const Schedule& schedule) {
-  return *std::ranges::find(schedule.tensors, TensorRole::result, &ScheduledTensor::role);
-}
-
 }  // namespace
 }  // namespace drawn
 

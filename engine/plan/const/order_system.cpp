@@ -19,9 +19,6 @@ std::vector<std::uint32_t> by_position(const Solver& solver, const std::vector<I
   return order;
 }
 
-// Its levels cannot be put into another order: it is the user's, or absent entries would become zeros.
-bool keeps_layout(const OperandFacts& facts) { return !may_be_converted(facts); }
-
 }  // namespace
 
 OrderSystem::OrderSystem(Solver solver, const Contractions& skeleton, const Network& network)
@@ -100,7 +97,7 @@ void OrderSystem::add_layouts(const std::vector<OperandFacts>& operands, Operand
     const std::size_t modes = facts.format.order();
     Permutation& layout = layouts_[tensor.tensor];
     layout = permutation(modes, family);
-    if (layouts == OperandLayouts::any && !keeps_layout(facts)) continue;
+    if (layouts == OperandLayouts::any && may_be_converted(facts)) continue;
     const Family kept =
         solver_.family(fmt::format("the {} layout {} of {}", facts.pinned ? "pinned" : "given", facts.format.text(), tensor.name));
     for (std::size_t level = 1; level < modes; ++level) {
@@ -114,10 +111,6 @@ void OrderSystem::add_layouts(const std::vector<OperandFacts>& operands, Operand
 // one index (a diagonal) have no loops to order.
 void OrderSystem::add_concordance() {
   for (std::size_t number = 0; number < skeleton_.steps.size(); ++number) {
-    const auto place = [&](IndexId index) {
-      return static_cast<std::size_t>(std::find(indices_[number].begin(), indices_[number].end(), index) -
-                                      indices_[number].begin());
-    };
     for (const ScheduledAccess& factor : skeleton_.steps[number].factors) {
       const ContractedTensor& tensor = skeleton_.tensors[factor.tensor];
       if (tensor.role != TensorRole::operand || layouts_[tensor.tensor].positions.empty()) continue;
@@ -126,7 +119,7 @@ void OrderSystem::add_concordance() {
         for (std::size_t right = 0; right < factor.indices.size(); ++right) {
           if (factor.indices[left] == factor.indices[right]) continue;
           const Literal implied[] = {!layouts_[tensor.tensor].smaller[left][right],
-                                     loops_[number].smaller[place(factor.indices[left])][place(factor.indices[right])]};
+                                     loops_[number].smaller[place(number, factor.indices[left])][place(number, factor.indices[right])]};
           solver_.clause(implied, family);
         }
       }
@@ -134,10 +127,13 @@ void OrderSystem::add_concordance() {
   }
 }
 
+std::size_t OrderSystem::place(std::size_t statement, IndexId index) const {
+  return static_cast<std::size_t>(std::ranges::find(indices_[statement], index) - indices_[statement].begin());
+}
+
 const Literal* OrderSystem::at(std::size_t statement, IndexId index, std::size_t position) const {
-  const auto found = std::find(indices_[statement].begin(), indices_[statement].end(), index);
-  if (found == indices_[statement].end() || position >= indices_[statement].size()) return nullptr;
-  return &at_[statement][static_cast<std::size_t>(found - indices_[statement].begin())][position];
+  const std::size_t found = place(statement, index);
+  return std::max(found, position) < indices_[statement].size() ? &at_[statement][found][position] : nullptr;
 }
 
 void OrderSystem::add_workspaces(std::uint32_t order) {
@@ -189,13 +185,9 @@ void OrderSystem::exclude(const OrderModel& model) {
     different.push_back(statements_.smaller[model.statements[place]][model.statements[place - 1]]);
   }
   for (std::size_t number = 0; number < loops_.size(); ++number) {
-    const auto place_of = [&](IndexId index) {
-      return static_cast<std::size_t>(std::find(indices_[number].begin(), indices_[number].end(), index) -
-                                      indices_[number].begin());
-    };
-    for (std::size_t loop = 1; loop < model.loops[number].size(); ++loop) {
-      different.push_back(
-          loops_[number].smaller[place_of(model.loops[number][loop])][place_of(model.loops[number][loop - 1])]);
+    const std::vector<IndexId>& loops = model.loops[number];
+    for (std::size_t loop = 1; loop < loops.size(); ++loop) {
+      different.push_back(loops_[number].smaller[place(number, loops[loop])][place(number, loops[loop - 1])]);
     }
   }
   solver_.clause(different, family);

@@ -59,6 +59,8 @@ class OrderSystem {
   void add_layouts(const std::vector<OperandFacts>& operands, OperandLayouts layouts);
   void add_concordance();
   void add_workspaces(std::uint32_t order);
+  /// Among the indices of a statement; their number for any other.
+  std::size_t place(std::size_t statement, IndexId index) const;
   const Literal* at(std::size_t statement, IndexId index, std::size_t position) const;
 
   Solver solver_;

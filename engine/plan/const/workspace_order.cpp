@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <optional>
 
-#include "engine/plan/space/least_workspace.h"
 #include "engine/plan/const/order_system.h"
 #include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/search/baseline.h"
 #include "engine/plan/search/complete.h"
-#include "engine/plan/search/given.h"
+#include "engine/plan/search/planned.h"
+#include "engine/plan/space/least_workspace.h"
 #include "engine/plan/space/sparse_intermediates.h"
 #include "engine/plan/space/trees.h"
 
@@ -50,14 +50,9 @@ std::vector<std::vector<std::uint32_t>> fusion_depths(const Contractions& contra
   std::vector<std::vector<std::uint32_t>> found{{0}};
   for (std::size_t number = 1; number < count; ++number) {
     const auto agreeing = static_cast<std::uint32_t>(std::ranges::mismatch(loops[number], loops[number - 1]).in1 - loops[number].begin());
-    std::vector<std::vector<std::uint32_t>> longer;
-    for (const std::vector<std::uint32_t>& head : found) {
-      for (std::uint32_t depth = agreeing + 1; depth-- > needed[number] && longer.size() < most_depths;) {
-        longer.push_back(head);
-        longer.back().push_back(depth);
-      }
-    }
-    found = std::move(longer);
+    std::vector<std::vector<std::uint32_t>> depths;
+    for (std::uint32_t depth = agreeing + 1; depth-- > needed[number];) depths.push_back({depth});
+    found = concatenated(found, depths, most_depths);
   }
   return found;
 }

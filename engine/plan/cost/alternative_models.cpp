@@ -55,7 +55,7 @@ std::vector<std::uint32_t> AlternativeModels::numbers(const PricedOrder& order, 
 
 // Every product of the whole term has the same entries, whatever its tree is.
 std::shared_ptr<const SparseTarget> AlternativeModels::result_of(const Contractions& contractions) {
-  const ContractedTensor& tensor = contractions.tensors[contractions.steps.back().target.tensor];
+  const ContractedTensor& tensor = weft::result_of(contractions);
   if (tensor.dense()) return nullptr;
   const ResultFormat format{tensor.layout, tensor.delivered, tensor.like, tensor.storage, tensor.block};
   const auto known = std::ranges::find(results_, format, [](const auto& result) { return result.first; });

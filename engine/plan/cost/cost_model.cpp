@@ -60,8 +60,7 @@ StatementFlow StatementFlow::of(const Contractions& contractions, const std::vec
   flow.intermediates.reserve(contractions.steps.size());
   // The tensors on the way from the operand whose positions the result has.
   std::set<std::uint32_t> carrying;
-  const ContractedTensor& result = contractions.tensors[contractions.steps.back().target.tensor];
-  if (result.like) carrying.insert(*result.like);
+  if (const auto lender = result_of(contractions).like) carrying.insert(*lender);
   for (std::size_t number = 0; number < contractions.steps.size(); ++number) {
     const Contraction& step = contractions.steps[number];
     Statement statement;

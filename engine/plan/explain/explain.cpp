@@ -1,9 +1,7 @@
-
 #include <fmt/format.h>
 
 #include <algorithm>
 
-#include "engine/plan/const/workspace_order.h"
 #include "engine/plan/explain/explanation.h"
 #include "engine/plan/explain/quantities.h"
 #include "engine/plan/schedule/schedule_text.h"
@@ -13,10 +11,7 @@ namespace {
 
 std::string how_met(const Schedule& schedule, const Intersection& intersection) {
   std::vector<std::string> parts;
-  for (const Intersection::Part& part : intersection.parts) {
-    const std::uint32_t tensor = schedule.statements[part.statement].factors[part.factor].tensor;
-    parts.push_back(fmt::format("{} {}", part.drive ? "drive" : part.gallop ? "gallop" : "search", label(schedule, tensor)));
-  }
+  for (const Intersection::Part& part : intersection.parts) parts.push_back(print_met(schedule, part));
   return fmt::format("{}", fmt::join(parts, ", "));
 }
 
@@ -103,28 +98,13 @@ std::string predicted_text(const Plan& plan, const Explanation& explained) {
   return text + fmt::format("; {} operations", count_text(plan.cost.flops));
 }
 
-// What was ruled out without being solved, and what Z3 was asked.
-std::string explain_search(const Plan& plan) {
-  std::string text;
-  if (!plan.proof.empty()) text += fmt::format("{}\n", plan.proof);
-  if (plan.trees_bounded > 0) {
-    text += fmt::format("{} of {} trees left out: a bound says that they take longer\n", plan.trees_bounded, plan.trees);
-  }
-  const SolverReport& solver = plan.solver;
-  if (!solver.asked) return text;
-  if (!solver.unavailable.empty()) return text + fmt::format("not asked whether there is better: {}\n", solver.unavailable);
-  return text + fmt::format("Z3 asked about {} alternative{}, {} more ruled out by a bound; effort {}{}\n", solver.alternatives,
-                            solver.alternatives == 1 ? "" : "s", solver.bounded, solver.effort,
-                            solver.effort_spent ? ", all that was allowed: the best schedule known is kept" : "");
-}
-
 }  // namespace
 
 std::string explain(const Plan& plan, const Problem& problem) {
-  return explain(plan, explanation(plan, problem), problem.network, problem.options);
+  return explain(plan, explanation(plan, problem), problem.network);
 }
 
-std::string explain(const Plan& plan, const Explanation& explained, const Network& given, const PlanOptions& options) {
+std::string explain(const Plan& plan, const Explanation& explained, const Network& given) {
   const Schedule& schedule = plan.schedule;
   const Network network = scheduled_network(schedule, given);
   std::string text = fmt::format("tree {}\n", print_trees(schedule, network));
@@ -139,15 +119,7 @@ std::string explain(const Plan& plan, const Explanation& explained, const Networ
   text += plan.producer == Producer::user
               ? "given by the user\n"
               : fmt::format("chosen by {} among {} candidates, optimal: {}\n", word(plan.producer), plan.candidates, word(plan.optimal));
-  if (!explained.absence.empty()) text += explained.absence + "\n";
-  text += explain_search(plan);
-  if (plan.too_large > 0) {
-    text += fmt::format("{} candidate{} did not fit into memory, or gave up private copies for it\n", plan.too_large,
-                        plan.too_large == 1 ? "" : "s");
-  }
-  if (options.objective == Objective::workspace_order) {
-    text += explain_workspace_order(plan) + "\n";
-  }
+  for (const std::string& sentence : explained.search) text += sentence + "\n";
   if (plan.runner_up) {
     const Network other = scheduled_network(*plan.runner_up, given);  // whose assignments may be inlined otherwise
     std::vector<std::string> orders;

@@ -22,12 +22,6 @@
 namespace weft {
 namespace {
 
-std::vector<std::string> names_of(const std::vector<IndexId>& indices, const Network& network) {
-  std::vector<std::string> names;
-  for (const IndexId index : indices) names.push_back(network.indices[index].name);
-  return names;
-}
-
 std::string table_of(LevelKind kind) {
   switch (kind) {
     case LevelKind::hashed: return "a hash table";
@@ -42,6 +36,10 @@ std::string table_of(LevelKind kind) {
   return "an accumulator";
 }
 
+std::vector<IndexId> first_loops(const ScheduledStatement& statement, std::size_t depth) {
+  return {statement.loops.begin(), statement.loops.begin() + static_cast<std::ptrdiff_t>(depth)};
+}
+
 std::string expected_text(const ExpectedEntries& expected) {
   return fmt::format("{} entries expected, {:.3g} % of all", count_text(expected.entries), 100 * expected.fill);
 }
@@ -53,7 +51,7 @@ std::string how_written(const Schedule& schedule, std::size_t writer, const Netw
   const AppendOrder order = append_order(statement.target.indices, format, statement.loops);
   if (!statement.drained) return "appended in the order of the loops";
   const std::string key = print_indices(drained_key(statement.target.indices, format, order), network);
-  const std::vector<IndexId> outside(statement.loops.begin(), statement.loops.begin() + static_cast<std::ptrdiff_t>(order.direct));
+  const std::vector<IndexId> outside = first_loops(statement, order.direct);
   return fmt::format("{} gathered in {} {}, and drained in order", key, table_of(statement.drained->kind),
                      outside.empty() ? "for the whole result" : fmt::format("for each {}", print_indices(outside, network)));
 }
@@ -161,11 +159,9 @@ class Explainer {
     }
     if (!plan_.proof.empty()) told.push_back(plan_.proof);
     if (plan_.solver.asked && plan_.solver.unavailable.empty()) {
-      told.push_back(fmt::format("Z3 was asked about {} trees with layouts, {} others were ruled out before{}",
-                                 plan_.solver.alternatives, plan_.solver.bounded,
-                                 plan_.solver.effort_spent ? "; its effort was spent before it had an answer for all, so "
-                                                             "the best schedule known is kept"
-                                                           : ""));
+      told.push_back(fmt::format("Z3 asked about {} alternative{}, {} more ruled out by a bound; effort {}{}", plan_.solver.alternatives,
+                                 plan_.solver.alternatives == 1 ? "" : "s", plan_.solver.bounded, plan_.solver.effort,
+                                 plan_.solver.effort_spent ? ", all that was allowed: the best schedule known is kept" : ""));
     }
     if (!plan_.solver.unavailable.empty()) told.push_back(fmt::format("Z3 was not asked: {}", plan_.solver.unavailable));
     if (plan_.too_large > 0) {
@@ -202,20 +198,13 @@ class Explainer {
     const IndexId index = schedule_.statements[first].loops[depth];
     std::vector<std::string> drive, search, gallop;
     const Intersection* intersection = nullptr;
-    for (std::size_t number = first; number < schedule_.statements.size(); ++number) {
+    for (std::size_t number = first; number <= last_sharer(schedule_, first, depth); ++number) {
       const ScheduledStatement& statement = schedule_.statements[number];
-      if (number > first && statement.fused <= depth) break;
       for (const Intersection& each : statement.intersections) {
         if (each.index == index && !intersection) intersection = &each;
       }
-      for (const ScheduledAccess& factor : statement.factors) {
-        const Format& format = schedule_.tensors[factor.tensor].format;
-        const std::vector<BoundLevel> bound =
-            bind_levels(factor.indices, format, statement.loops, schedule_.tensors[factor.tensor].located);
-        for (std::size_t level = 0; level < bound.size(); ++level) {
-          if (bound[level].loop != depth || !is_sparse(format.levels[level].kind)) continue;
-          (bound[level].direct ? drive : search).push_back(label(schedule_, factor.tensor));
-        }
+      for (const SparseLevel& met : sparse_levels(schedule_, statement, depth)) {
+        (met.direct ? drive : search).push_back(label(schedule_, statement.factors[met.factor].tensor));
       }
     }
     if (intersection) {
@@ -290,11 +279,10 @@ class Explainer {
     for (const ScheduledStatement& statement : schedule_.statements) {
       for (const ScheduledAccess& factor : statement.factors) {
         if (factor.tensor != number) continue;
-        std::vector<std::string> levels;
+        const std::vector<std::string> levels = names_of(by_level(factor.indices, tensor.format), network_);
         bool late = false;
         const std::vector<BoundLevel> bound = bind_levels(factor.indices, tensor.format, statement.loops, tensor.located);
         for (std::size_t level = 0; level < bound.size(); ++level) {
-          levels.push_back(network_.indices[factor.indices[tensor.format.mode_order[level]]].name);
           late = late || (!bound[level].direct && is_sparse(tensor.format.levels[level].kind));
         }
         return late ? fmt::format("kept: levels {} in stored order; those bound too late are searched, which costs less "
@@ -358,21 +346,22 @@ class Explainer {
     }
   }
 
+  std::string inside(const std::vector<IndexId>& loops) const {
+    return fmt::format("inside loop{} {}", loops.size() == 1 ? "" : "s", fmt::join(names_of(loops, network_), ", "));
+  }
+
   // The workspace gathered before it is appended to a tensor with compressed levels.
   void drained(std::size_t writer) {
     const ScheduledStatement& statement = schedule_.statements[writer];
     const ScheduledTensor& target = schedule_.tensors[statement.target.tensor];
     const AppendOrder order = append_order(statement.target.indices, target.format, statement.loops);
     const double bytes = drained_bytes(schedule_, writer, Problem{network_, operands_, options_});
-    const std::vector<IndexId> outside(statement.loops.begin(),
-                                       statement.loops.begin() + static_cast<std::ptrdiff_t>(order.direct));
+    const std::vector<IndexId> outside = first_loops(statement, order.direct);
     ExplainedWorkspace told;
     told.name = fmt::format("{} of {}", drain_word(statement.drained->kind), label(schedule_, statement.target.tensor));
     told.indices = names_of(drained_key(statement.target.indices, target.format, order), network_);
     told.bytes = static_cast<std::uint64_t>(std::min(bytes, 0x1p63));
-    told.place = outside.empty() ? "around the loop nest"
-                                 : fmt::format("inside loop{} {}", outside.size() == 1 ? "" : "s",
-                                               fmt::join(names_of(outside, network_), ", "));
+    told.place = outside.empty() ? "around the loop nest" : inside(outside);
     explanation_.workspaces.push_back(std::move(told));
   }
 
@@ -380,23 +369,15 @@ class Explainer {
     for (std::uint32_t number = 0; number < schedule_.tensors.size(); ++number) {
       const ScheduledTensor& tensor = schedule_.tensors[number];
       const std::size_t writer = writer_of(schedule_, number);
-      if (writer < schedule_.statements.size() && schedule_.statements[writer].drained) drained(writer);
+      if (writer == schedule_.statements.size()) continue;
+      if (schedule_.statements[writer].drained) drained(writer);
       if (tensor.role != TensorRole::intermediate) continue;
       const std::size_t reader = last_reader_of(schedule_, number);
-      if (writer >= schedule_.statements.size()) continue;
-      std::vector<IndexId> shared;
-      if (reader < schedule_.statements.size()) {
-        const std::size_t depth = shared_loops(schedule_, writer, reader);
-        const std::vector<IndexId>& loops = schedule_.statements[writer].loops;
-        shared.assign(loops.begin(), loops.begin() + static_cast<std::ptrdiff_t>(depth));
-      }
-      std::vector<IndexId> stored;
-      double bytes = scalar_bytes(tensor.format.scalar);
-      for (const IndexId index : tensor.modes) {
-        if (std::ranges::find(shared, index) != shared.end()) continue;
-        stored.push_back(index);
-        bytes *= static_cast<double>(network_.indices[index].extent);
-      }
+      const std::size_t depth = reader < schedule_.statements.size() ? shared_loops(schedule_, writer, reader) : 0;
+      const std::vector<IndexId> shared = first_loops(schedule_.statements[writer], depth);
+      std::vector<IndexId> stored = tensor.modes;
+      std::erase_if(stored, [&](IndexId index) { return contains(index_set(shared), index); });
+      double bytes = dense_bytes(index_set(stored), tensor.format.scalar, network_);
       ExplainedWorkspace told;
       told.name = label(schedule_, number);
       told.indices = names_of(stored, network_);
@@ -405,9 +386,7 @@ class Explainer {
                                : keyed_bytes(schedule_, writer, index_set(shared), Problem{network_, operands_, options_});
       }
       told.bytes = static_cast<std::uint64_t>(std::min(bytes, 0x1p63));
-      told.place = shared.empty() ? "between loop nests"
-                                  : fmt::format("inside loop{} {}", shared.size() == 1 ? "" : "s",
-                                                fmt::join(names_of(shared, network_), ", "));
+      told.place = shared.empty() ? "between loop nests" : inside(shared);
       explanation_.workspaces.push_back(std::move(told));
     }
   }

@@ -21,7 +21,7 @@ ExplainedNest& nest_of(Explanation& explained, std::uint32_t statement);
 std::string explain(const Plan& plan, const Problem& problem);
 
 /// explain() of a plan whose explanation is known.
-std::string explain(const Plan& plan, const Explanation& explained, const Network& network, const PlanOptions& options);
+std::string explain(const Plan& plan, const Explanation& explained, const Network& network);
 
 /// The constraints of a plan, and which of them bind: for each, `planner`, plan(), tells what it costs by planning without it.
 /// Takes as long as planning, once per constraint; nothing where there is none.

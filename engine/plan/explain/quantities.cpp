@@ -2,29 +2,24 @@
 
 #include <fmt/format.h>
 
+#include <initializer_list>
 #include <iterator>
 
 namespace weft {
 
-std::string bytes_text(double bytes) {
-  const char* units[] = {"B", "kB", "MB", "GB", "TB", "PB"};
-  std::size_t unit = 0;
-  while (bytes >= 999.5 && unit + 1 < std::size(units)) {
-    bytes /= 1000;
-    ++unit;
-  }
-  return fmt::format("{:.3g} {}", bytes, units[unit]);
+namespace {
+
+// Each unit a thousand times the one before it.
+std::string in_units(double figure, std::initializer_list<const char*> units) {
+  auto unit = units.begin();
+  for (; figure >= 999.5 && unit + 1 != units.end(); ++unit) figure /= 1000;
+  return fmt::format("{:.3g} {}", figure, *unit);
 }
 
-std::string time_text(double ns) {
-  const char* units[] = {"ns", "us", "ms", "s"};
-  std::size_t unit = 0;
-  while (ns >= 999.5 && unit + 1 < std::size(units)) {
-    ns /= 1000;
-    ++unit;
-  }
-  return fmt::format("{:.3g} {}", ns, units[unit]);
-}
+}  // namespace
+
+std::string bytes_text(double bytes) { return in_units(bytes, {"B", "kB", "MB", "GB", "TB", "PB"}); }
+std::string time_text(double ns) { return in_units(ns, {"ns", "us", "ms", "s"}); }
 
 std::string count_text(double count) {
   const char* units[] = {"", "k", "M", "G", "T"};

@@ -59,7 +59,7 @@ double WorkspaceBytes::between(std::size_t writer) const {
 
 double WorkspaceBytes::of_result() const {
   const Contractions& contractions = alternative_.contractions;
-  const ContractedTensor& result = contractions.tensors[contractions.steps.back().target.tensor];
+  const ContractedTensor& result = result_of(contractions);
   const std::size_t last = contractions.steps.size() - 1;
   if (!result.dense()) return 0;
   const TensorDeclaration& declared = problem_.network.tensors[problem_.network.assignments.front().result.tensor];

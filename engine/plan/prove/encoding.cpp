@@ -41,16 +41,6 @@ Weights weights(const std::vector<std::pair<Literal, double>>& sizes, double bou
 
 }  // namespace
 
-bool reads(const Assignment& assignment, TensorId tensor) {
-  const std::vector<TensorAccess>& factors = assignment.terms.front().factors;
-  return std::ranges::find(factors, tensor, &TensorAccess::tensor) != factors.end();
-}
-
-std::size_t readers_of(const Network& network, TensorId tensor) {
-  const auto of_it = [&](const Assignment& assignment) { return reads(assignment, tensor); };
-  return static_cast<std::size_t>(std::ranges::count_if(network.assignments, of_it));
-}
-
 std::set<TensorId> shared_operands(const Problem& problem) {
   std::set<TensorId> shared;
   for (const OperandFacts& facts : problem.operands) {

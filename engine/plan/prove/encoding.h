@@ -30,8 +30,6 @@ struct Way {
   std::vector<std::pair<TensorId, std::string>> layouts = {};  ///< of what lies between assignments and it writes or reads
 };
 
-std::size_t readers_of(const Network& network, TensorId tensor);  ///< assignments
-bool reads(const Assignment& assignment, TensorId tensor);
 /// Operands of which one copy may serve several assignments.
 std::set<TensorId> shared_operands(const Problem& problem);
 

@@ -10,6 +10,7 @@
 #include "engine/plan/cost/conversion.h"
 #include "engine/plan/cost/memory_demand.h"
 #include "engine/plan/schedule/check.h"
+#include "engine/plan/schedule/forest.h"
 #include "engine/plan/search/complete.h"
 #include "engine/plan/search/search_budget.h"
 

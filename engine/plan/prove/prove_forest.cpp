@@ -28,7 +28,8 @@ class WaysOfAssignments {
     for (std::size_t part = 0; part < parts(); ++part) {
       ways_.emplace_back();
       results_.emplace_back();
-      if (!for_each_known(part, 0, stored_.operands, [&](const auto& known) { return add(part, known); })) return std::nullopt;
+      const auto add_known = [&](const std::vector<OperandFacts>& known) { return add(part, known); };
+      if (!for_each_known(stored_.network, part, results_, stored_.operands, add_known)) return std::nullopt;
     }
     return std::move(ways_);
   }
@@ -36,18 +37,6 @@ class WaysOfAssignments {
  private:
   std::size_t parts() const { return stored_.network.assignments.size(); }
   TensorId result(std::size_t part) const { return stored_.network.assignments[part].result.tensor; }
-
-  // With all ways in which the results that an assignment reads may be stored.
-  template <class Visit>
-  bool for_each_known(std::size_t part, std::size_t earlier, const std::vector<OperandFacts>& known, const Visit& visit) const {
-    if (earlier == part) return visit(known);
-    if (!reads(stored_.network.assignments[part], result(earlier))) return for_each_known(part, earlier + 1, known, visit);
-    return std::ranges::all_of(results_[earlier], [&](const OperandFacts& facts) {
-      std::vector<OperandFacts> more = known;
-      more.push_back(facts);
-      return for_each_known(part, earlier + 1, more, visit);
-    });
-  }
 
   bool add(std::size_t part, const std::vector<OperandFacts>& operands) {
     const std::vector<OperandFacts>& known = known_.emplace_back(operands);

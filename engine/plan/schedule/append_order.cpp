@@ -16,18 +16,18 @@ AppendOrder append_order(const std::vector<IndexId>& indices, const Format& form
   return order;
 }
 
+std::vector<IndexId> by_level(const std::vector<IndexId>& indices, const Format& format, std::size_t first, std::size_t end) {
+  std::vector<IndexId> levels;
+  for (std::size_t level = first; level < end; ++level) levels.push_back(indices[format.mode_order[level]]);
+  return levels;
+}
+
 std::vector<IndexId> drained_key(const std::vector<IndexId>& indices, const Format& format, const AppendOrder& order) {
-  std::vector<IndexId> key;
-  for (std::size_t level = order.direct; level < order.appended; ++level) key.push_back(indices[format.mode_order[level]]);
-  return key;
+  return by_level(indices, format, order.direct, order.appended);
 }
 
 std::vector<IndexId> drained_block(const std::vector<IndexId>& indices, const Format& format, const AppendOrder& order) {
-  std::vector<IndexId> block;
-  for (std::size_t level = order.appended; level < format.order(); ++level) {
-    block.push_back(indices[format.mode_order[level]]);
-  }
-  return block;
+  return by_level(indices, format, order.appended, format.order());
 }
 
 bool may_be_computed(const Format& format) {

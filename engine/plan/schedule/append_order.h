@@ -21,6 +21,12 @@ struct AppendOrder {
 /// Of a target accessed with `indices` (by mode) below `loops`, outermost first.
 AppendOrder append_order(const std::vector<IndexId>& indices, const Format& format, const std::vector<IndexId>& loops);
 
+/// Indices of an access, which are by mode, in the order of the levels: of those from `first` to `end`.
+std::vector<IndexId> by_level(const std::vector<IndexId>& indices, const Format& format, std::size_t first, std::size_t end);
+inline std::vector<IndexId> by_level(const std::vector<IndexId>& indices, const Format& format) {
+  return by_level(indices, format, 0, format.order());
+}
+
 /// The key of the workspace of a drained statement, in the order in which it is drained: levels direct … appended.
 std::vector<IndexId> drained_key(const std::vector<IndexId>& indices, const Format& format, const AppendOrder& order);
 

@@ -90,9 +90,8 @@ bool may_be_vector(const Schedule& schedule, std::size_t number, const PlanOptio
   if (std::ranges::any_of(statement.factors, located)) return false;
   const std::vector<IndexId>& target = statement.target.indices;
   const ScheduledTensor& written = schedule.tensors[statement.target.tensor];
-  for (std::size_t level = 0; !written.like && level < appended_levels(written.format.levels); ++level) {
-    if (target[written.format.mode_order[level]] == statement.loops.back()) return false;
-  }
+  const std::vector<IndexId> appended = by_level(target, written.format, 0, appended_levels(written.format.levels));
+  if (!written.like && contains(index_set(appended), statement.loops.back())) return false;
   return !options.strict_fp || std::find(target.begin(), target.end(), statement.loops.back()) != target.end();
 }
 

@@ -56,10 +56,8 @@ Expected<void> check_leaving(const Schedule& schedule, std::size_t first, std::s
   std::vector<std::size_t> leaving;
   bool sparse = false;
   for (std::size_t number = first; number < end; ++number) {
-    const ScheduledStatement& statement = schedule.statements[number];
-    const std::size_t reader = reader_of(schedule, statement.target.tensor);
-    if (reader == schedule.statements.size() || reader >= end) leaving.push_back(number);
-    for (const ScheduledAccess& factor : statement.factors) {
+    if (leaves_nest(schedule, number)) leaving.push_back(number);
+    for (const ScheduledAccess& factor : schedule.statements[number].factors) {
       sparse = sparse || has_sparse_level(schedule.tensors[factor.tensor].format);
     }
   }
@@ -77,22 +75,17 @@ Expected<void> check_tensors(const Schedule& schedule, const Problem& problem) {
   const auto& [network, operands, options] = problem;
   std::size_t results = 0;
   for (const ScheduledTensor& tensor : schedule.tensors) {
-    const std::size_t modes = tensor.role == TensorRole::intermediate ? tensor.modes.size()
-                              : tensor.tensor < network.tensors.size()
-                                  ? network.tensors[tensor.tensor].extents.size()
-                                  : 0;
     if (tensor.role != TensorRole::intermediate && tensor.tensor >= network.tensors.size()) {
       return input_error(fmt::format("schedule: {} is no tensor of the expression", tensor.name));
     }
+    const std::size_t modes = tensor.role == TensorRole::intermediate ? tensor.modes.size() : network.tensors[tensor.tensor].extents.size();
     if (tensor.format.order() != modes || tensor.format.mode_order.size() != modes) {
       return input_error(fmt::format("schedule: {} has {} modes but its layout {} has {} levels", tensor.name, modes,
                                      tensor.format.text(), tensor.format.order()));
     }
     if (auto wide = check_widths(tensor, network); !wide) return wide;
     if (tensor.role == TensorRole::operand) {
-      const bool known = std::any_of(operands.begin(), operands.end(),
-                                     [&](const OperandFacts& facts) { return facts.tensor == tensor.tensor; });
-      if (!known) return input_error(fmt::format("schedule: {} is not an operand", tensor.name));
+      if (!has_facts(operands, tensor.tensor)) return input_error(fmt::format("schedule: {} is not an operand", tensor.name));
       if (auto done = check_operand(tensor, operands); !done) return done;
       continue;
     }
@@ -129,8 +122,7 @@ Expected<void> check_roots(const Schedule& schedule, const Network& network, con
     }
     for (std::size_t number = first; number < end && reduction != RootReduction::serial; ++number) {
       const ScheduledAccess& target = schedule.statements[number].target;
-      const std::size_t reader = reader_of(schedule, target.tensor);
-      const bool leaves = reader == schedule.statements.size() || reader >= end;
+      const bool leaves = leaves_nest(schedule, number);
       const ScheduledTensor& tensor = schedule.tensors[target.tensor];
       const bool appended = leaves && !tensor.like && !tensor.format.all_dense();
       if (appended && reduction == RootReduction::private_copies) {
@@ -150,7 +142,7 @@ Expected<void> check_roots(const Schedule& schedule, const Network& network, con
       if (leaves && !contains(index_set(target.indices), index)) {
         return input_error(fmt::format("{}{} has no index {}, so threads that share this loop would write the same "
                                        "entries: run it private or serial",
-                                       place(number), schedule.tensors[target.tensor].name, network.indices[index].name));
+                                       place(number), tensor.name, network.indices[index].name));
       }
     }
     first = end;

@@ -31,8 +31,7 @@ Expected<void> check_read(const Schedule& schedule, const std::vector<ForestPart
   for (const ScheduledTensor& result : schedule.tensors) {
     if (result.role != TensorRole::result || !result.delivered || may_be_delivered(*result.delivered, result.format)) continue;
     for (const ForestPart& part : parts) {
-      const std::vector<TensorAccess>& factors = part.network.assignments.front().terms.front().factors;
-      if (std::ranges::find(factors, result.tensor, &TensorAccess::tensor) == factors.end()) continue;
+      if (!reads(part.network.assignments.front(), result.tensor)) continue;
       return input_error(fmt::format("schedule: {} computed as {} lacks the zeros that {} stores, and a later assignment reads it: "
                                      "compute it with the same dense levels at the end",
                                      result.name, result.format.text(), result.delivered->text()));

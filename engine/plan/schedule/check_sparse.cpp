@@ -128,9 +128,6 @@ Expected<void> check_workspace(const Schedule& schedule, const Network& network,
   return {};
 }
 
-// Whether the entries of such a level come in no particular order.
-bool is_unordered(LevelKind kind) { return !is_ordered(kind); }
-
 // A sparse access that takes part in a loop, and how.
 struct LoopParticipant {
   std::uint32_t tensor = 0;
@@ -150,7 +147,7 @@ std::vector<LoopParticipant> participants(const Schedule& schedule, std::size_t 
       if (!met.direct) continue;
       const std::uint32_t number_met = statement.factors[met.factor].tensor;
       const ScheduledTensor& tensor = schedule.tensors[number_met];
-      LoopParticipant one{number_met, is_unordered(met.kind),
+      LoopParticipant one{number_met, !is_ordered(met.kind),
                       tensor.role == TensorRole::intermediate &&
                           std::ranges::count(tensor.format.levels, met.kind, &Level::kind) > 1};
       if (intersection != intersections.end()) {
@@ -251,7 +248,7 @@ Expected<void> check_result(const Schedule& schedule, const ScheduledTensor& res
 
 Expected<void> check_sparse(const Schedule& schedule, const Network& network) {
   const bool unordered = std::ranges::any_of(schedule.tensors, [](const ScheduledTensor& tensor) {
-    return std::ranges::any_of(tensor.format.levels, [](const Level& level) { return is_unordered(level.kind); });
+    return !std::ranges::all_of(tensor.format.levels, is_ordered, &Level::kind);
   });
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
     if (auto done = check_target(schedule, network, number); !done) return done;

@@ -25,27 +25,16 @@ std::vector<IndexSet> subtree_indices(const Term& term, const ContractionTree& t
   return sets;
 }
 
-// Of all leaves but those below a node.
-IndexSet indices_beside(const Term& term, const ContractionTree& tree, std::uint32_t number, std::uint32_t below) {
-  if (number == below) return 0;
-  const ContractionTree::Node& node = tree.nodes[number];
-  IndexSet beside = node.children.empty() ? index_set(term.factors[node.factor].indices) : 0;
-  for (const std::uint32_t child : node.children) beside |= indices_beside(term, tree, child, below);
-  return beside;
-}
-
-// What must survive the summation at a node: indices that the result or a factor outside the subtree also has.
-IndexSet indices_needed_outside(const Assignment& assignment, const ContractionTree& tree, std::uint32_t number) {
-  const auto root = static_cast<std::uint32_t>(tree.nodes.size() - 1);
-  return index_set(assignment.result.indices) | indices_beside(assignment.terms[0], tree, root, number);
-}
-
-// Nodes numbered as the text of the tree names them, so that a schedule equals the one read back from its text.
-std::uint32_t append_post_order(const ContractionTree& tree, std::uint32_t number, ContractionTree& ordered) {
-  ContractionTree::Node node = tree.nodes[number];
-  for (std::uint32_t& child : node.children) child = append_post_order(tree, child, ordered);
-  ordered.nodes.push_back(std::move(node));
-  return static_cast<std::uint32_t>(ordered.nodes.size() - 1);
+// What must survive the summation at every node: indices that the result or a leaf that is not below it also has.
+std::vector<IndexSet> indices_needed_outside(const ContractionTree& tree, const std::vector<IndexSet>& below, IndexSet result) {
+  std::vector<IndexSet> needed(tree.nodes.size(), result);
+  for (std::size_t number = tree.nodes.size(); number-- > 0;) {
+    for (const std::uint32_t child : tree.nodes[number].children) {
+      needed[child] = needed[number];
+      for (const std::uint32_t other : tree.nodes[number].children) needed[child] |= other == child ? 0 : below[other];
+    }
+  }
+  return needed;
 }
 
 void append_orders(const ContractionTree& tree, std::uint32_t number, std::size_t limit,
@@ -68,15 +57,7 @@ void append_orders(const ContractionTree& tree, std::uint32_t number, std::size_
     for (const std::uint32_t child : inner) {
       std::vector<std::vector<std::uint32_t>> below;
       append_orders(tree, child, limit, below);
-      std::vector<std::vector<std::uint32_t>> longer;
-      for (const std::vector<std::uint32_t>& head : partial) {
-        for (const std::vector<std::uint32_t>& tail : below) {
-          if (longer.size() == limit) break;
-          longer.push_back(head);
-          longer.back().insert(longer.back().end(), tail.begin(), tail.end());
-        }
-      }
-      partial = std::move(longer);
+      partial = concatenated(partial, below, limit);
     }
     for (std::vector<std::uint32_t>& order : partial) {
       if (result.size() == limit) break;
@@ -95,9 +76,7 @@ Expected<void> check_plannable_factors(const Network& network, const Assignment&
   for (const TensorAccess& factor : assignment.terms[0].factors) {
     if (stored[factor.tensor]) continue;
     const TensorDeclaration& tensor = network.tensors[factor.tensor];
-    const bool known = std::any_of(operands.begin(), operands.end(),
-                                   [&](const OperandFacts& operand) { return operand.tensor == factor.tensor; });
-    if (!known) return input_error(fmt::format("operand {} is missing", tensor.name));
+    if (!has_facts(operands, factor.tensor)) return input_error(fmt::format("operand {} is missing", tensor.name));
     if (facts_of(operands, factor.tensor).format.order() != tensor.extents.size()) {
       return input_error(fmt::format("operand {} has {} modes but the expression gives it {} indices", tensor.name,
                                      facts_of(operands, factor.tensor).format.order(), tensor.extents.size()));
@@ -114,8 +93,7 @@ Expected<void> check_plannable_pattern(const Network& network, const Assignment&
   for (const TensorAccess& factor : assignment.terms.front().factors) {
     if (network.tensors[factor.tensor].name != operand) continue;
     const bool whole = factor.indices.size() == assignment.result.indices.size() && index_set(factor.indices) == indices;
-    const bool known = std::ranges::any_of(operands, [&](const OperandFacts& facts) { return facts.tensor == factor.tensor; });
-    if (whole && known) return {};
+    if (whole && has_facts(operands, factor.tensor)) return {};
   }
   return std::unexpected(Error{.kind = ErrorKind::input,
                                .message = fmt::format("{} is requested like {}, which is no factor of it with the same indices",
@@ -185,7 +163,8 @@ Contractions contractions_of(const Network& network, const ContractionTree& tree
   tensors.reserve(term.factors.size() + order.size());
   contractions.steps.reserve(order.size());
   contractions.tree.nodes.reserve(tree.nodes.size());
-  append_post_order(tree, static_cast<std::uint32_t>(tree.nodes.size() - 1), contractions.tree);
+  // Nodes numbered as the text of the tree names them, so that a schedule equals the one read back from its text.
+  append_subtree(tree, static_cast<std::uint32_t>(tree.nodes.size() - 1), contractions.tree);
   // An intermediate is as exact as the most exact of what flows into it, and no less than the result.
   Scalar scalar = result.scalar;
   for (const TensorAccess& factor : term.factors) {
@@ -202,6 +181,7 @@ Contractions contractions_of(const Network& network, const ContractionTree& tree
     access_of[number] = {factor, term.factors[factor].indices};
   }
   const std::vector<IndexSet> below = subtree_indices(term, tree);
+  const std::vector<IndexSet> needed = indices_needed_outside(tree, below, index_set(assignment.result.indices));
   const auto root = static_cast<std::uint32_t>(tree.nodes.size() - 1);
   for (const std::uint32_t number : order) {
     Contraction step;
@@ -213,7 +193,7 @@ Contractions contractions_of(const Network& network, const ContractionTree& tree
       step.coefficient = term.coefficient;
       step.target = {static_cast<std::uint32_t>(tensors.size()), assignment.result.indices};
     } else {
-      const std::vector<IndexId> modes = members(below[number] & indices_needed_outside(assignment, tree, number));
+      const std::vector<IndexId> modes = members(below[number] & needed[number]);
       step.target = {static_cast<std::uint32_t>(tensors.size()), modes};
       tensors.push_back(ContractedTensor::workspace(intermediate_name(network, contractions), modes, scalar));
       access_of[number] = step.target;
@@ -223,6 +203,13 @@ Contractions contractions_of(const Network& network, const ContractionTree& tree
   tensors.push_back({{result.name, TensorRole::result, assignment.result.tensor}});
   set_result_format(contractions, network, result_format);
   return contractions;
+}
+
+std::uint32_t append_subtree(const ContractionTree& from, std::uint32_t node, ContractionTree& to) {
+  ContractionTree::Node copy = from.nodes[node];
+  for (std::uint32_t& child : copy.children) child = append_subtree(from, child, to);
+  to.nodes.push_back(std::move(copy));
+  return static_cast<std::uint32_t>(to.nodes.size() - 1);
 }
 
 ContractedTensor ContractedTensor::workspace(std::string name, std::vector<IndexId> modes, Scalar scalar) {

@@ -53,6 +53,9 @@ struct Contractions {
   std::vector<Contraction> steps;
 };
 
+/// What the last step writes.
+inline const ContractedTensor& result_of(const Contractions& made) { return made.tensors[made.steps.back().target.tensor]; }
+
 /// The products of contractions, or of a schedule, whose statements are steps with loops.
 class Steps {
  public:
@@ -99,6 +102,23 @@ struct LoopNests {
 
 /// Contractions with loops; intermediates whose levels these decide are dense, for complete() (search/complete.h) to decide them.
 Schedule with_loops(const Contractions& contractions, const LoopNests& nests);
+
+/// Appends a node of a tree and all below it to another, children first: its number there.
+std::uint32_t append_subtree(const ContractionTree& from, std::uint32_t node, ContractionTree& to);
+
+/// Every tail behind every head, at most so many.
+template <class Row>
+std::vector<Row> concatenated(const std::vector<Row>& heads, const std::vector<Row>& tails, std::size_t most = ~std::size_t{0}) {
+  std::vector<Row> found;
+  for (const Row& head : heads) {
+    for (const Row& tail : tails) {
+      if (found.size() == most) return found;
+      found.push_back(head);
+      found.back().insert(found.back().end(), tail.begin(), tail.end());
+    }
+  }
+  return found;
+}
 
 /// The inner nodes of a tree, each subtree in one piece (depth first): one order for every way to order the subtrees
 /// with steps below each node, at most `limit`. A tree of one leaf has the order {leaf}.

@@ -46,21 +46,21 @@ Expected<std::vector<std::uint32_t>> stored_tensors(const Schedule& schedule, co
 
 // Known from the products alone, whatever the schedule says.
 bool all_finite(const Assignment& assignment, const std::vector<OperandFacts>& known) {
-  const std::vector<TensorAccess>& factors = assignment.terms.front().factors;
-  return std::all_of(factors.begin(), factors.end(), [&](const TensorAccess& factor) {
-    return std::any_of(known.begin(), known.end(), [&](const OperandFacts& facts) {
-      return facts.tensor == factor.tensor && facts.statistics.finite();
-    });
+  return std::ranges::all_of(assignment.terms.front().factors, [&](const TensorAccess& factor) {
+    return has_facts(known, factor.tensor) && facts_of(known, factor.tensor).statistics.finite();
   });
+}
+
+std::set<std::uint32_t> tensors_of(const Contraction& step) {
+  std::set<std::uint32_t> tensors{step.target.tensor};
+  for (const ScheduledAccess& factor : step.factors) tensors.insert(factor.tensor);
+  return tensors;
 }
 
 Expected<void> check_declared(const Schedule& schedule) {
   std::vector<bool> used(schedule.tensors.size(), false);
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
-    const ScheduledStatement& statement = schedule.statements[number];
-    std::vector<std::uint32_t> tensors{statement.target.tensor};
-    for (const ScheduledAccess& factor : statement.factors) tensors.push_back(factor.tensor);
-    for (const std::uint32_t tensor : tensors) {
+    for (const std::uint32_t tensor : tensors_of(schedule.statements[number])) {
       if (tensor >= used.size()) {
         return input_error(fmt::format("schedule, statement {}: a tensor is not declared", number + 1));
       }
@@ -109,67 +109,43 @@ Expected<std::vector<StatementSpan>> spans(const Schedule& schedule, const Netwo
   return found;
 }
 
-// Takes the statements and tensors of one assignment out of a schedule.
-class PartReader {
- public:
-  PartReader(const Schedule& schedule, const Network& network, std::size_t assignment)
-      : schedule_(schedule), network_(network), assignment_(assignment) {}
-
-  Schedule read(StatementSpan span) {
-    const bool last = assignment_ + 1 == network_.assignments.size();
-    part_.tree = last ? schedule_.tree : schedule_.earlier_trees[assignment_];
-    std::set<std::uint32_t> used;
-    for (std::size_t number = span.begin; number < span.end; ++number) {
-      const ScheduledStatement& statement = schedule_.statements[number];
-      used.insert(statement.target.tensor);
-      for (const ScheduledAccess& factor : statement.factors) used.insert(factor.tensor);
-    }
-    for (const std::uint32_t tensor : used) add(tensor);
-    for (std::size_t number = span.begin; number < span.end; ++number) {
-      ScheduledStatement statement = schedule_.statements[number];
-      statement.target.tensor = renumbered_.at(statement.target.tensor);
-      for (ScheduledAccess& factor : statement.factors) factor.tensor = renumbered_.at(factor.tensor);
-      for (Intersection& intersection : statement.intersections) {
-        // A part of a statement outside stays out of range: the rules of one assignment then refuse it.
-        for (Intersection::Part& part : intersection.parts) part.statement -= static_cast<std::uint32_t>(span.begin);
-      }
-      part_.statements.push_back(std::move(statement));
-    }
-    for (ScheduledTensor& tensor : part_.tensors) {
-      // An operand that no statement of the part reads: out of range, so that the rules refuse it.
-      if (tensor.like) tensor.like = renumbered_.contains(*tensor.like) ? renumbered_.at(*tensor.like) : ~0u;
-    }
-    add_roots(span);
-    return std::move(part_);
+// The statements and tensors of one assignment, taken out of a schedule.
+Schedule part_of(const Schedule& schedule, const Network& network, std::size_t assignment, StatementSpan span) {
+  Schedule part;
+  part.tree = assignment + 1 == network.assignments.size() ? schedule.tree : schedule.earlier_trees[assignment];
+  std::set<std::uint32_t> used;
+  for (std::size_t number = span.begin; number < span.end; ++number) used.merge(tensors_of(schedule.statements[number]));
+  std::map<std::uint32_t, std::uint32_t> renumbered;
+  for (const std::uint32_t tensor : used) {
+    renumbered[tensor] = static_cast<std::uint32_t>(part.tensors.size());
+    ScheduledTensor& taken = part.tensors.emplace_back(schedule.tensors[tensor]);
+    const auto stored = stored_assignment(taken, network);
+    if (!stored) continue;
+    taken.tensor = network.assignments[*stored].result.tensor;
+    taken.modes.clear();
+    taken.role = *stored == assignment ? TensorRole::result : TensorRole::operand;
   }
-
- private:
-  void add(std::uint32_t tensor) {
-    ScheduledTensor taken = tensor < schedule_.tensors.size() ? schedule_.tensors[tensor] : ScheduledTensor{};
-    if (const auto assignment = stored_assignment(taken, network_)) {
-      taken.tensor = network_.assignments[*assignment].result.tensor;
-      taken.modes.clear();
-      taken.role = *assignment == assignment_ ? TensorRole::result : TensorRole::operand;
-    }
-    renumbered_[tensor] = static_cast<std::uint32_t>(part_.tensors.size());
-    part_.tensors.push_back(std::move(taken));
+  for (ScheduledTensor& tensor : part.tensors) {
+    // An operand that no statement of the part reads: out of range, so that the rules refuse it.
+    if (tensor.like) tensor.like = renumbered.contains(*tensor.like) ? renumbered.at(*tensor.like) : ~0u;
   }
-
-  void add_roots(StatementSpan span) {
-    std::size_t root = 0;
-    for (std::size_t number = 0; number < span.end; ++number) {
-      if (schedule_.statements[number].fused > 0) continue;
-      if (number >= span.begin && root < schedule_.roots.size()) part_.roots.push_back(schedule_.roots[root]);
-      ++root;
+  for (std::size_t number = span.begin; number < span.end; ++number) {
+    ScheduledStatement& statement = part.statements.emplace_back(schedule.statements[number]);
+    statement.target.tensor = renumbered.at(statement.target.tensor);
+    for (ScheduledAccess& factor : statement.factors) factor.tensor = renumbered.at(factor.tensor);
+    for (Intersection& intersection : statement.intersections) {
+      // A part of a statement outside stays out of range: the rules of one assignment then refuse it.
+      for (Intersection::Part& met : intersection.parts) met.statement -= static_cast<std::uint32_t>(span.begin);
     }
   }
-
-  const Schedule& schedule_;
-  const Network& network_;
-  std::size_t assignment_;
-  std::map<std::uint32_t, std::uint32_t> renumbered_;
-  Schedule part_;
-};
+  std::size_t root = 0;
+  for (std::size_t number = 0; number < span.end; ++number) {
+    if (schedule.statements[number].fused > 0) continue;
+    if (number >= span.begin && root < schedule.roots.size()) part.roots.push_back(schedule.roots[root]);
+    ++root;
+  }
+  return part;
+}
 
 // Puts the tensors and statements of parts together, in order.
 class Joiner {
@@ -287,25 +263,28 @@ bool is_everywhere(const Network& network, const Assignment& assignment, const s
 OperandFacts stored_facts(const Network& network, const Assignment& assignment, const Format& format,
                           const std::vector<OperandFacts>& known) {
   const std::vector<std::uint64_t>& extents = network.tensors[assignment.result.tensor].extents;
-  if (has_sparse_level(format)) {
-    const ProductEstimate product(network, known, assignment.terms.front().factors);
-    Statistics statistics =
-        estimated_statistics(product, network, assignment.result.indices, format, all_finite(assignment, known));
-    const double bytes = stored_bytes(format, statistics);
-    OperandFacts facts{assignment.result.tensor, format, std::move(statistics),
-                       static_cast<std::uint64_t>(std::min(bytes, 0x1p62)), true};
-    facts.computed = true;
-    facts.certain = false;
-    return facts;
-  }
+  const bool finite = all_finite(assignment, known);
+  const bool sparse = has_sparse_level(format);
   double entries = 1;
   for (const std::uint64_t extent : extents) entries *= static_cast<double>(extent);
-  const double bytes = entries * static_cast<double>(scalar_bytes(format.scalar));
-  OperandFacts facts{assignment.result.tensor, format, Statistics(extents, format, entries, {}, all_finite(assignment, known)),
-                     static_cast<std::uint64_t>(std::min(bytes, 0x1p62)), true};
+  Statistics statistics = sparse ? estimated_statistics(ProductEstimate(network, known, assignment.terms.front().factors), network,
+                                                        assignment.result.indices, format, finite)
+                                 : Statistics(extents, format, entries, {}, finite);
+  const double bytes = sparse ? stored_bytes(format, statistics) : entries * static_cast<double>(scalar_bytes(format.scalar));
+  OperandFacts facts{assignment.result.tensor, format, std::move(statistics), static_cast<std::uint64_t>(std::min(bytes, 0x1p62)), true};
   facts.computed = true;
-  facts.certain = is_everywhere(network, assignment, known);
+  facts.certain = !sparse && is_everywhere(network, assignment, known);
   return facts;
+}
+
+bool reads(const Assignment& assignment, TensorId tensor) {
+  const std::vector<TensorAccess>& factors = assignment.terms.front().factors;
+  return std::ranges::find(factors, tensor, &TensorAccess::tensor) != factors.end();
+}
+
+std::size_t readers_of(const Network& network, TensorId tensor) {
+  const auto of_it = [&](const Assignment& assignment) { return reads(assignment, tensor); };
+  return static_cast<std::size_t>(std::ranges::count_if(network.assignments, of_it));
 }
 
 bool is_wanted(const std::string& name, const Network& network, const PlanOptions& options) {
@@ -346,7 +325,7 @@ Expected<std::vector<ForestPart>> forest_parts(const Schedule& schedule, const N
   for (std::size_t assignment = 0; assignment < network.assignments.size(); ++assignment) {
     const Assignment& planned = network.assignments[assignment];
     parts.push_back({part_network(network, assignment), known,
-                     PartReader(schedule, network, assignment).read((*found)[assignment]), (*found)[assignment].begin});
+                     part_of(schedule, network, assignment, (*found)[assignment]), (*found)[assignment].begin});
     known.push_back(stored_facts(network, planned, schedule.tensors[(*stored)[assignment]].format, known));
   }
   return parts;

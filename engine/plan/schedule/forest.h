@@ -1,6 +1,7 @@
 // Forests: schedules of several assignments, taken apart into one part for each and put together again.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -26,6 +27,25 @@ Network part_network(const Network& network, std::size_t assignment);
 /// the expected entries of its product; finite if all that it is made from (`known`) is.
 OperandFacts stored_facts(const Network& network, const Assignment& assignment, const Format& format,
                           const std::vector<OperandFacts>& known);
+
+/// Whether an assignment has the tensor as a factor, and how many of a network do.
+bool reads(const Assignment& assignment, TensorId tensor);
+std::size_t readers_of(const Network& network, TensorId tensor);
+
+/// Calls with `known` and every way in which the earlier results that an assignment reads may be stored (`stored`, by assignment), until a
+/// call says no: whether none did.
+template <class Visit>
+bool for_each_known(const Network& network, std::size_t assignment, const std::vector<std::vector<OperandFacts>>& stored,
+                    const std::vector<OperandFacts>& known, const Visit& visit, std::size_t earlier = 0) {
+  if (earlier == assignment) return visit(known);
+  if (!reads(network.assignments[assignment], network.assignments[earlier].result.tensor))
+    return for_each_known(network, assignment, stored, known, visit, earlier + 1);
+  return std::ranges::all_of(stored[earlier], [&](const OperandFacts& facts) {
+    std::vector<OperandFacts> more = known;
+    more.push_back(facts);
+    return for_each_known(network, assignment, stored, more, visit, earlier + 1);
+  });
+}
 
 /// Names of the results that are wanted: those asked for, those with a requested format, and the last.
 bool is_wanted(const std::string& name, const Network& network, const PlanOptions& options);

@@ -69,30 +69,45 @@ class ScheduleLine {
   std::size_t begin_;
 };
 
+// Reads every line of a text, until one is wrong.
+template <class Read>
+Expected<void> for_each_line(std::string_view text, const Read& read) {
+  std::size_t number = 0;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    ScheduleLine line(text.substr(begin, end - begin), ++number, begin);
+    if (Expected<void> done = read(line); !done) return done;
+    begin = end + 1;
+  }
+  return {};
+}
+
+// Puts what was read where it belongs.
+template <class Value, class Read>
+Expected<void> put(Value& place, Expected<Read> read) {
+  if (!read) return std::unexpected(read.error());
+  place = std::move(*read);
+  return {};
+}
+
+// What is wrong with a word of the line; memory that ran out is no defect of it.
+std::unexpected<Error> wrong(const ScheduleLine& line, const Error& error) {
+  return error.kind == ErrorKind::resource ? std::unexpected(error) : line.wrong(error.message);
+}
+
 class ScheduleParser {
  public:
   explicit ScheduleParser(const Network& network) : network_(network) {}
 
   Expected<Schedule> parse(std::string_view text, std::size_t& lines) {
     if (auto done = find_stored(text); !done) return std::unexpected(done.error());
-    const std::size_t whole = text.size();
-    std::size_t number = 0;
-    bool opened = false;
-    while (!text.empty()) {
-      const std::size_t end = std::min(text.find('\n'), text.size());
-      ScheduleLine line(text.substr(0, end), ++number, whole - text.size());
-      text.remove_prefix(std::min(end + 1, text.size()));
-      lines = number - 1;
-      if (line.at_end() || line.take("#")) continue;
-      if (!opened) {
-        if (!line.take_word("schedule") || !line.at_end()) return line.wrong("the first line must be 'schedule'");
-        opened = true;
-        continue;
-      }
-      if (auto done = parse_line(line); !done) return std::unexpected(done.error());
-    }
-    lines = number;
-    if (!opened) return input_error("the schedule is empty: its first line must be 'schedule'");
+    const auto read = [&](ScheduleLine& line) {
+      auto done = parse_line(line);
+      if (done) ++lines;
+      return done;
+    };
+    if (auto done = for_each_line(text, read); !done) return std::unexpected(done.error());
+    if (!opened_) return input_error("the schedule is empty: its first line must be 'schedule'");
     if (trees_ == 0) return input_error("the schedule has no line 'tree'");
     if (trees_ < network_.assignments.size()) {
       const Assignment& missing = network_.assignments[trees_];
@@ -106,27 +121,25 @@ class ScheduleParser {
   const std::string& name_of(const Assignment& assignment) const {
     return network_.tensors[assignment.result.tensor].name;
   }
+  bool is_assigned(const std::string& name) const {
+    return std::ranges::any_of(network_.assignments, [&](const Assignment& assignment) { return name_of(assignment) == name; });
+  }
 
   // Of several assignments, those without a line "tree" of their own are written into the products that read them: the
   // other lines speak of the network that is left.
   Expected<void> find_stored(std::string_view text) {
     if (network_.assignments.size() < 2) return {};
     std::set<std::string> stored{name_of(network_.assignments.back())};
-    const std::size_t whole = text.size();
-    std::size_t number = 0;
-    while (!text.empty()) {
-      const std::size_t end = std::min(text.find('\n'), text.size());
-      ScheduleLine line(text.substr(0, end), ++number, whole - text.size());
-      text.remove_prefix(std::min(end + 1, text.size()));
-      if (!line.take_word("tree")) continue;
+    const auto note_tree = [&](ScheduleLine& line) -> Expected<void> {
+      if (!line.take_word("tree")) return {};
       const ScheduleLine before = line;
       const std::string name = line.take_name();
-      if (!line.take("=")) continue;
-      const bool known = std::any_of(network_.assignments.begin(), network_.assignments.end(),
-                                     [&](const Assignment& assignment) { return name_of(assignment) == name; });
-      if (!known) return before.wrong(fmt::format("'{}' is not assigned in the expression", name));
+      if (!line.take("=")) return {};
+      if (!is_assigned(name)) return before.wrong(fmt::format("'{}' is not assigned in the expression", name));
       stored.insert(name);
-    }
+      return {};
+    };
+    if (auto done = for_each_line(text, note_tree); !done) return done;
     std::vector<TensorId> dropped;
     for (const Assignment& assignment : network_.assignments) {
       if (!stored.contains(name_of(assignment))) dropped.push_back(assignment.result.tensor);
@@ -136,6 +149,11 @@ class ScheduleParser {
   }
 
   Expected<void> parse_line(ScheduleLine& line) {
+    if (line.at_end() || line.take("#")) return {};
+    if (!opened_) {
+      opened_ = line.take_word("schedule") && line.at_end();
+      return opened_ ? Expected<void>() : line.wrong("the first line must be 'schedule'");
+    }
     // A statement may write a tensor named like a keyword: only the brackets after the name tell them apart.
     ScheduleLine ahead = line;
     ahead.take_name();
@@ -180,8 +198,7 @@ class ScheduleParser {
   Expected<void> parse_layout(ScheduleLine& line, TensorRole role) {
     const std::string text = line.take_name();
     const std::string name = text.substr(0, text.find('.'));
-    const auto declared = std::find_if(network_.tensors.begin(), network_.tensors.end(),
-                                       [&](const TensorDeclaration& tensor) { return tensor.name == name; });
+    const auto declared = std::ranges::find(network_.tensors, name, &TensorDeclaration::name);
     if (declared == network_.tensors.end()) return line.wrong(fmt::format("no tensor is named '{}'", name));
     if (declared->is_result != (role == TensorRole::result)) {
       return line.wrong(fmt::format("{} is {} of the expression", name,
@@ -191,38 +208,28 @@ class ScheduleParser {
     tensor.name = name;
     tensor.role = role;
     tensor.tensor = static_cast<TensorId>(declared - network_.tensors.begin());
-    auto format = parse_format_words(line, declared->extents.size());
-    if (!format) return std::unexpected(format.error());
-    tensor.format = std::move(*format);
+    if (auto done = put(tensor.format, parse_format_words(line, declared->extents.size())); !done) return done;
     tensor.located = located_modes(*declared);
     tensor.opened = role == TensorRole::operand && line.take_word("opened");
     tensor.converted = tensor.opened || (role == TensorRole::operand && line.take_word("converted"));
-    if (role == TensorRole::result) {
-      if (auto done = parse_handing_over(line, tensor); !done) return done;
+    if (role == TensorRole::result && line.take_word("delivered")) {
+      if (auto done = put(tensor.delivered, parse_format_words(line, tensor.format.order())); !done) return done;
+    }
+    return declare(line, text, std::move(tensor), role == TensorRole::result);
+  }
+
+  // A tensor whose line ends here, or with "like T".
+  Expected<void> declare(ScheduleLine& line, const std::string& label, ScheduledTensor tensor, bool may_be_like) {
+    if (may_be_like && line.take_word("like")) {
+      const ScheduleLine before = line;
+      const std::string name = line.take_name();
+      const auto found = std::ranges::find(labels_, name);
+      if (found == labels_.end()) return before.wrong(fmt::format("'{}' has no line layout above", name));
+      tensor.like = static_cast<std::uint32_t>(found - labels_.begin());
     }
     if (!line.at_end()) return line.wrong("unexpected text after the layout");
-    labels_.push_back(text);
+    labels_.push_back(label);
     schedule_.tensors.push_back(std::move(tensor));
-    return {};
-  }
-
-  // What follows the layout of a result: "delivered ss:1,0 f64", "like T".
-  Expected<void> parse_handing_over(ScheduleLine& line, ScheduledTensor& tensor) {
-    if (line.take_word("delivered")) {
-      auto format = parse_format_words(line, tensor.format.order());
-      if (!format) return std::unexpected(format.error());
-      tensor.delivered = std::move(*format);
-    }
-    return parse_like(line, tensor);
-  }
-
-  Expected<void> parse_like(ScheduleLine& line, ScheduledTensor& tensor) {
-    if (!line.take_word("like")) return {};
-    const ScheduleLine before = line;
-    const std::string name = line.take_name();
-    const auto found = std::find(labels_.begin(), labels_.end(), name);
-    if (found == labels_.end()) return before.wrong(fmt::format("'{}' has no line layout above", name));
-    tensor.like = static_cast<std::uint32_t>(found - labels_.begin());
     return {};
   }
 
@@ -238,28 +245,10 @@ class ScheduleParser {
         std::any_of(schedule_.tensors.begin(), schedule_.tensors.end(), clash)) {
       return line.wrong(fmt::format("{} is already the name of a tensor", tensor.name));
     }
-    auto modes = parse_bracketed(line);
-    if (!modes) return std::unexpected(modes.error());
-    tensor.modes = std::move(*modes);
-    auto format = parse_format_words(line, tensor.modes.size(), true);
-    if (!format) return std::unexpected(format.error());
-    tensor.format = std::move(*format);
-    const bool assigned = std::ranges::any_of(network_.assignments, [&](const Assignment& assignment) {
-      return name_of(assignment) == tensor.name;
-    });
-    if (assigned) {
-      if (auto done = parse_like(line, tensor); !done) return done;
-    }
-    if (!line.at_end()) return line.wrong("unexpected text after the layout");
-    labels_.push_back(tensor.name);
-    schedule_.tensors.push_back(std::move(tensor));
-    return {};
-  }
-
-  /// Of a word of the line; memory that ran out is no defect of it.
-  static std::unexpected<Error> wrong(ScheduleLine& line, const Error& error) {
-    if (error.kind == ErrorKind::resource) return std::unexpected(error);
-    return line.wrong(error.message);
+    if (auto done = put(tensor.modes, parse_bracketed(line)); !done) return done;
+    if (auto done = put(tensor.format, parse_format_words(line, tensor.modes.size(), true)); !done) return done;
+    const std::string name = tensor.name;
+    return declare(line, name, std::move(tensor), is_assigned(name));
   }
 
   // "sss:0,1,2 f64 [bits 32/64,…] [strided [rows]]"; order 0 is the scalar alone. Only workspaces have accumulators.
@@ -317,9 +306,7 @@ class ScheduleParser {
   Expected<std::vector<IndexId>> parse_index_list(ScheduleLine& line) {
     std::vector<IndexId> indices;
     do {
-      const auto index = parse_index(line);
-      if (!index) return std::unexpected(index.error());
-      indices.push_back(*index);
+      if (auto done = put(indices.emplace_back(), parse_index(line)); !done) return std::unexpected(done.error());
     } while (line.take(","));
     return indices;
   }
@@ -341,9 +328,7 @@ class ScheduleParser {
     }
     ScheduledAccess access;
     access.tensor = static_cast<std::uint32_t>(found - labels_.begin());
-    auto indices = parse_bracketed(line);
-    if (!indices) return std::unexpected(indices.error());
-    access.indices = std::move(*indices);
+    if (auto done = put(access.indices, parse_bracketed(line)); !done) return std::unexpected(done.error());
     if (access.indices.size() != schedule_.tensors[access.tensor].format.order()) {
       return before.wrong(fmt::format("{} has {} modes but is accessed with {} indices", name,
                                       schedule_.tensors[access.tensor].format.order(), access.indices.size()));
@@ -353,9 +338,7 @@ class ScheduleParser {
 
   Expected<void> parse_statement(ScheduleLine& line) {
     ScheduledStatement statement;
-    auto target = parse_access(line);
-    if (!target) return std::unexpected(target.error());
-    statement.target = std::move(*target);
+    if (auto done = put(statement.target, parse_access(line)); !done) return done;
     if (!line.take("+=")) return line.wrong("expected '+='");
     bool more = true;
     if (const auto coefficient = line.take_real()) {
@@ -363,16 +346,12 @@ class ScheduleParser {
       more = line.take("*");
     }
     while (more) {
-      auto factor = parse_access(line);
-      if (!factor) return std::unexpected(factor.error());
-      statement.factors.push_back(std::move(*factor));
+      if (auto done = put(statement.factors.emplace_back(), parse_access(line)); !done) return done;
       more = line.take("*");
     }
     if (!line.take_word("loops")) return line.wrong("expected 'loops' and the indices, outermost first, or ()");
     if (!line.take("()")) {
-      auto loops = parse_index_list(line);
-      if (!loops) return std::unexpected(loops.error());
-      statement.loops = std::move(*loops);
+      if (auto done = put(statement.loops, parse_index_list(line)); !done) return done;
     }
     if (line.take_word("fused")) {
       const auto fused = line.take_number();
@@ -380,16 +359,12 @@ class ScheduleParser {
       statement.fused = *fused;
     }
     if (line.take_word("vector")) {
-      const auto index = parse_index(line);
-      if (!index) return std::unexpected(index.error());
-      statement.vector = *index;
+      if (auto done = put(statement.vector, parse_index(line)); !done) return done;
     }
     if (line.take_word("drained")) {
-      const auto kind = line.take_word("accumulator") ? std::optional(LevelKind::accumulator)
-                        : line.take_word("hashed")    ? std::optional(LevelKind::hashed)
-                        : line.take_word("bitmap")    ? std::optional(LevelKind::bitmap)
-                                                      : std::nullopt;
-      if (!kind) return line.wrong("expected accumulator, hashed or bitmap");
+      constexpr LevelKind kinds[] = {LevelKind::accumulator, LevelKind::hashed, LevelKind::bitmap};
+      const auto kind = std::ranges::find_if(kinds, [&](LevelKind each) { return line.take_word(drain_word(each)); });
+      if (kind == std::end(kinds)) return line.wrong("expected accumulator, hashed or bitmap");
       statement.drained = DrainedWorkspace{*kind};
     }
     if (!line.at_end()) return line.wrong("unexpected text after the statement");
@@ -400,9 +375,7 @@ class ScheduleParser {
   Expected<void> parse_intersection(ScheduleLine& line) {
     if (schedule_.statements.empty()) return line.wrong("'meet' belongs below the statement whose loop it describes");
     Intersection intersection;
-    const auto index = parse_index(line);
-    if (!index) return std::unexpected(index.error());
-    intersection.index = *index;
+    if (auto done = put(intersection.index, parse_index(line)); !done) return done;
     if (!line.take(":")) return line.wrong("expected ':'");
     do {
       Intersection::Part part;
@@ -443,7 +416,7 @@ class ScheduleParser {
       return line.wrong(fmt::format("the root loop of nest {} is '{}'", root + 1, roots[root].empty() ? "()" : roots[root]));
     }
     const auto reduction = std::ranges::find_if(
-        root_reductions, [&](RootReduction each) { return line.take_word(std::string(reduction_word(each))); });
+        root_reductions, [&](RootReduction each) { return line.take_word(reduction_word(each)); });
     if (reduction == std::end(root_reductions)) return line.wrong("expected owner, private, counted or serial");
     schedule_.roots.push_back(*reduction);
     if (!line.at_end()) return line.wrong("unexpected text after the reduction");
@@ -454,6 +427,7 @@ class ScheduleParser {
   Schedule schedule_;
   std::vector<std::string> labels_;
   std::size_t trees_ = 0;
+  bool opened_ = false;  // the line "schedule" was read
 };
 
 // "(i,j) -> (i/3:d, j/3:s, i%3:d, j%3:d) f64 chosen": what follows the name.
@@ -464,9 +438,6 @@ Expected<StatedFormat> parse_stated_format(ScheduleLine& line) {
   ScheduleLine behind = before;
   behind.take(std::string_view(words).substr(0, end));
   auto format = parse_format(std::string_view(words).substr(0, end));
-  const auto wrong = [](const ScheduleLine& at, const Error& error) {
-    return error.kind == ErrorKind::resource ? std::unexpected(error) : at.wrong(error.message);
-  };
   if (!format) return wrong(before, format.error());
   const ScheduleLine at_scalar = behind;
   const auto scalar = parse_scalar(behind.take_until_blank());
@@ -491,20 +462,18 @@ Expected<Schedule> parse_schedule(const std::string& text, const Network& networ
 
 Expected<std::map<std::string, StatedFormat>> parse_stated_formats(const std::string& text) {
   std::map<std::string, StatedFormat> formats;
-  std::size_t number = 0;
-  for (std::size_t begin = 0; begin < text.size();) {
-    const std::size_t end = std::min(text.find('\n', begin), text.size());
-    ScheduleLine line(std::string_view(text).substr(begin, end - begin), ++number, begin);
-    begin = end + 1;
-    if (!line.take_word("stored")) continue;
+  const auto read = [&](ScheduleLine& line) -> Expected<void> {
+    if (!line.take_word("stored")) return {};
     const ScheduleLine before = line;
     const std::string name = line.take_name();
-    if (line.take("[")) continue;  // a statement
+    if (line.take("[")) return {};  // a statement
     if (!is_name(name)) return before.wrong("the name of a tensor is missing");
     auto stated = parse_stated_format(line);
     if (!stated) return std::unexpected(stated.error());
     if (!formats.emplace(name, std::move(*stated)).second) return before.wrong(fmt::format("a second line 'stored {}'", name));
-  }
+    return {};
+  };
+  if (auto done = for_each_line(text, read); !done) return std::unexpected(done.error());
   return formats;
 }
 

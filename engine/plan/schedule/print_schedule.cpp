@@ -36,11 +36,9 @@ std::string print_tensor(const Schedule& schedule, std::size_t number, const Net
     case TensorRole::operand:
       return fmt::format("  layout {} {}{}\n", name, print_format(tensor.format),
                          tensor.opened ? " opened" : tensor.converted ? " converted" : "");
-    case TensorRole::intermediate: {
-      std::vector<std::string> names;
-      for (const IndexId index : tensor.modes) names.push_back(network.indices[index].name);
-      return fmt::format("  intermediate {}[{}] {}{}\n", name, fmt::join(names, ","), print_format(tensor.format), like(schedule, tensor));
-    }
+    case TensorRole::intermediate:
+      return fmt::format("  intermediate {} {}{}\n", print_access(schedule, {static_cast<std::uint32_t>(number), tensor.modes}, network),
+                         print_format(tensor.format), like(schedule, tensor));
     case TensorRole::result: {
       std::string text = fmt::format("  result {} {}", name, print_format(tensor.format));
       if (tensor.delivered) text += fmt::format(" delivered {}", print_format(*tensor.delivered));
@@ -53,9 +51,7 @@ std::string print_tensor(const Schedule& schedule, std::size_t number, const Net
 std::string print_intersection(const Schedule& schedule, const Intersection& intersection, const Network& network) {
   std::vector<std::string> parts;
   for (const Intersection::Part& part : intersection.parts) {
-    const std::uint32_t tensor = schedule.statements[part.statement].factors[part.factor].tensor;
-    parts.push_back(fmt::format("{} {}@{}.{}", part.drive ? "drive" : part.gallop ? "gallop" : "search",
-                                label(schedule, tensor), part.statement + 1, part.factor + 1));
+    parts.push_back(fmt::format("{}@{}.{}", print_met(schedule, part), part.statement + 1, part.factor + 1));
   }
   return fmt::format("    meet {}: {}\n", network.indices[intersection.index].name, fmt::join(parts, ", "));
 }
@@ -74,17 +70,23 @@ std::string label(Steps steps, std::size_t tensor) {
   return all == 1 ? name : fmt::format("{}.{}", name, before + 1);
 }
 
-std::string print_indices(const std::vector<IndexId>& indices, const Network& network) {
-  if (indices.empty()) return "()";
+std::vector<std::string> names_of(const std::vector<IndexId>& indices, const Network& network) {
   std::vector<std::string> names;
   for (const IndexId index : indices) names.push_back(network.indices[index].name);
-  return fmt::format("{}", fmt::join(names, ","));
+  return names;
+}
+
+std::string print_indices(const std::vector<IndexId>& indices, const Network& network) {
+  return indices.empty() ? "()" : fmt::format("{}", fmt::join(names_of(indices, network), ","));
 }
 
 std::string print_access(Steps steps, const ScheduledAccess& access, const Network& network) {
-  std::vector<std::string> names;
-  for (const IndexId index : access.indices) names.push_back(network.indices[index].name);
-  return fmt::format("{}[{}]", label(steps, access.tensor), fmt::join(names, ","));
+  return fmt::format("{}[{}]", label(steps, access.tensor), fmt::join(names_of(access.indices, network), ","));
+}
+
+std::string print_met(const Schedule& schedule, const Intersection::Part& part) {
+  const std::uint32_t tensor = schedule.statements[part.statement].factors[part.factor].tensor;
+  return fmt::format("{} {}", part.drive ? "drive" : part.gallop ? "gallop" : "search", label(schedule, tensor));
 }
 
 std::string print_product(Steps steps, const Contraction& step, const Network& network) {

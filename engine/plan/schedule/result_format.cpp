@@ -140,10 +140,7 @@ std::vector<ResultFormat> result_formats(const Problem& problem) {
       {plain, same_layout(plain, requested->second) ? std::optional<Format>{} : requested->second}};
   if (leading && same_layout(leading->format, requested->second)) ways.push_back(*leading);
   if (indices.size() < 2) return ways;
-  IndexSet block = 0;
-  for (std::size_t level = appended_levels(requested->second.levels); level < indices.size(); ++level) {
-    block |= one_index(indices[requested->second.mode_order[level]]);
-  }
+  const IndexSet block = index_set(by_level(indices, requested->second, appended_levels(requested->second.levels), indices.size()));
   ways.push_back({{}, requested->second, {}, Storage::of_loops, block});
   return ways;
 }

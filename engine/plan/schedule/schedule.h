@@ -147,7 +147,7 @@ struct ScheduledStatement : Contraction {
 enum class RootReduction : std::uint8_t { serial, owner, private_copies, counted };
 
 struct Schedule {
-  // Compiled once, in schedule.cpp, and not in every file that copies one: it is a fifth of the time to build those.
+  // Compiled once, in statements.cpp, and not in every file that copies one: it is a fifth of the time to build those.
   Schedule();
   Schedule(const Schedule&);
   Schedule(Schedule&&) noexcept;
@@ -162,6 +162,9 @@ struct Schedule {
   std::vector<RootReduction> roots;  ///< one per statement with fused = 0, in order
   bool operator==(const Schedule&) const = default;
 };
+
+/// What the last statement writes.
+inline const ScheduledTensor& result_of(const Schedule& schedule) { return schedule.tensors[schedule.statements.back().target.tensor]; }
 
 /// The network that the statements of a schedule speak of: without the assignments that it does not store.
 Network scheduled_network(const Schedule& schedule, const Network& network);

@@ -13,6 +13,7 @@ namespace weft {
 /// How the text calls a tensor: its name, or "T.1", "T.2" where an operand stands in several layouts.
 std::string label(Steps steps, std::size_t tensor);
 
+std::vector<std::string> names_of(const std::vector<IndexId>& indices, const Network& network);
 /// "i,j,r"; "()" for none, because any word may be the name of an index.
 std::string print_indices(const std::vector<IndexId>& indices, const Network& network);
 
@@ -21,6 +22,9 @@ std::string print_access(Steps steps, const ScheduledAccess& access, const Netwo
 
 /// "x[i,j,r] += T[i,j,k] * C[k,r]".
 std::string print_product(Steps steps, const Contraction& step, const Network& network);
+
+/// How an access meets others in a loop: "drive T", "search B.2", "gallop C".
+std::string print_met(const Schedule& schedule, const Intersection::Part& part);
 
 /// "accumulator", "hashed" or "bitmap".
 std::string_view drain_word(LevelKind kind);

@@ -26,12 +26,6 @@ Format format_at(const Format& layout, std::size_t shared, const std::vector<Ind
   return format;
 }
 
-std::vector<IndexId> by_level(const std::vector<IndexId>& indices, const Format& format) {
-  std::vector<IndexId> levels;
-  for (const std::uint32_t mode : format.mode_order) levels.push_back(indices[mode]);
-  return levels;
-}
-
 // A factor with the indices of the result, each once; none that is located through its layout.
 const TensorAccess* whole_factor(const Network& network, TensorId operand) {
   if (!network.tensors[operand].parts.empty()) return nullptr;

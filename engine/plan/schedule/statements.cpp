@@ -4,6 +4,13 @@
 
 namespace weft {
 
+Schedule::Schedule() = default;
+Schedule::Schedule(const Schedule&) = default;
+Schedule::Schedule(Schedule&&) noexcept = default;
+Schedule& Schedule::operator=(const Schedule&) = default;
+Schedule& Schedule::operator=(Schedule&&) noexcept = default;
+Schedule::~Schedule() = default;
+
 std::size_t first_sharer(const Schedule& schedule, std::size_t statement, std::size_t depth) {
   while (statement > 0 && schedule.statements[statement].fused > depth) --statement;
   return statement;

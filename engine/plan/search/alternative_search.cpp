@@ -131,7 +131,7 @@ double AlternativeSearch::solve(std::size_t tree, const PathChoice& choice, doub
 
 double AlternativeSearch::solve(Record record, const std::vector<std::uint32_t>& numbers, const CostModel& model, double limit) {
   const double conversions_ns = space_.least_ns(record.choice);
-  IntervalProgram program(model, fused_, models_.table(), numbers);
+  IntervalProgram program(model, fused_, &models_.table(), numbers);
   auto nests = program.solve(limit - conversions_ns);
   work_ += program.work();
   if (!program.exact()) leave_out(record.tree);
@@ -145,7 +145,7 @@ double AlternativeSearch::solve(Record record, const std::vector<std::uint32_t>&
 }
 
 void AlternativeSearch::open(std::span<const std::pair<std::size_t, PathChoice>> found) {
-  std::vector<std::pair<Opened, Record>> promises;
+  std::vector<std::pair<PricedChoice, Record>> promises;
   for (const auto& [tree, choice] : found) {
     const Record* best = nullptr;
     for (const Record& record : records_) {
@@ -153,7 +153,7 @@ void AlternativeSearch::open(std::span<const std::pair<std::size_t, PathChoice>>
       if (best == nullptr || record.least_ns < best->least_ns) best = &record;
     }
     if (best == nullptr || !best->judged_ns || *best->judged_ns > best_ns_ * most_gained_by_opening) continue;
-    const Opened more = opened(order_of(*best), best->nests, {choice, *best->judged_ns});
+    const PricedChoice more = opened(order_of(*best), best->nests, {choice, *best->judged_ns});
     if (more.choice != choice) promises.push_back({more, {.tree = tree, .order = best->order, .choice = more.choice}});
   }
   std::ranges::stable_sort(promises, {}, [](const auto& promise) { return promise.first.ns; });
@@ -165,7 +165,7 @@ void AlternativeSearch::open(std::span<const std::pair<std::size_t, PathChoice>>
   }
 }
 
-AlternativeSearch::Opened AlternativeSearch::opened(const PricedOrder& order, const LoopNests& nests, Opened best) {
+PricedChoice AlternativeSearch::opened(const PricedOrder& order, const LoopNests& nests, PricedChoice best) {
   for (std::size_t number = 0; number < space_.convertible(); ++number) {
     const bool converted = (best.choice.converted >> number & 1) != 0;
     if (converted && !in_given_order(order.contractions, nests, space_.factor(number), problem_.operands)) continue;
@@ -189,7 +189,7 @@ double AlternativeSearch::solve_marked(const Contractions& contractions, const P
   work_ += work_of_mark_arrays;
   limit -= space_.least_ns(choice);
   if (model.least_ns() >= limit) return infinity;
-  IntervalProgram program(model, true, models_.table(), numbers);
+  IntervalProgram program(model, true, &models_.table(), numbers);
   const auto nests = program.solve(limit);
   work_ += program.work();
   if (!nests) return infinity;
@@ -197,7 +197,7 @@ double AlternativeSearch::solve_marked(const Contractions& contractions, const P
   if (!marks_are_looked_up(candidate.schedule) || !check(candidate.schedule, problem_)) return infinity;
   candidate.cost = cost(candidate.schedule, problem_);
   if (choice.converted == 0 && choice.opened == 0) {
-    const Opened more = opened(order, *nests, {choice, candidate.cost.ns});
+    const PricedChoice more = opened(order, *nests, {choice, candidate.cost.ns});
     const double ns = more.choice == choice ? infinity : solve_marked(contractions, more.choice, more.ns * (1 + accuracy));
     if (std::isfinite(ns)) return ns;
   }

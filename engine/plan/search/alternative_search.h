@@ -17,6 +17,12 @@
 
 namespace weft {
 
+/// Paths, and what was found with them takes.
+struct PricedChoice {
+  PathChoice choice;
+  double ns = infinity;
+};
+
 class AlternativeSearch {
  public:
   /// Prices `most_work` loops at most. Refers to the parts of the problem.
@@ -88,11 +94,7 @@ class AlternativeSearch {
 
   double solve(Record record, const std::vector<std::uint32_t>& numbers, const CostModel& model, double limit);
   void judge(Record& record, const CostModel& model);
-  struct Opened {
-    PathChoice choice;
-    double ns = 0;
-  };
-  Opened opened(const PricedOrder& order, const LoopNests& nests, Opened best);
+  PricedChoice opened(const PricedOrder& order, const LoopNests& nests, PricedChoice best);
   Cost cost_of(const Schedule& schedule, const Record& record, const CostModel& model) const;
   void keep_open(const Record& record, const Candidate& candidate, bool too_large, bool legal);
 

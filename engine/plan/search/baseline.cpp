@@ -23,12 +23,6 @@ void append_new(std::vector<IndexId>& order, const std::vector<IndexId>& indices
   }
 }
 
-std::vector<IndexId> stored_order(const TensorAccess& access, const Format& format) {
-  std::vector<IndexId> indices;
-  for (const std::uint32_t mode : format.mode_order) indices.push_back(access.indices[mode]);
-  return indices;
-}
-
 // Sparse factors in their stored order, those first that cannot be converted and then the largest; what only dense
 // factors have comes last, innermost the index in which most of them are contiguous.
 std::vector<IndexId> loop_order(const Term& term, const std::vector<OperandFacts>& operands) {
@@ -48,10 +42,10 @@ std::vector<IndexId> loop_order(const Term& term, const std::vector<OperandFacts
     return a.statistics.nnz() > b.statistics.nnz();
   });
   std::vector<IndexId> order;
-  for (const TensorAccess* factor : sparse) append_new(order, stored_order(*factor, facts_of(operands, factor->tensor).format));
+  for (const TensorAccess* factor : sparse) append_new(order, by_level(factor->indices, facts_of(operands, factor->tensor).format));
   std::vector<IndexId> rest;
   for (const TensorAccess& factor : term.factors) {
-    for (const IndexId index : stored_order(factor, facts_of(operands, factor.tensor).format)) {
+    for (const IndexId index : by_level(factor.indices, facts_of(operands, factor.tensor).format)) {
       if (std::find(order.begin(), order.end(), index) == order.end()) append_new(rest, {index});
     }
   }
@@ -72,11 +66,6 @@ Format concordant_format(const std::vector<IndexId>& indices, const std::vector<
     }
   }
   return format;
-}
-
-// The levels that are appended, which the first loops bind in order: no workspace is needed.
-std::vector<IndexId> appended_modes(const std::vector<IndexId>& indices, const Format& format) {
-  return drained_key(indices, format, {appended_levels(format.levels), 0});
 }
 
 // Converts an operand whose levels the loops would bind late.
@@ -145,7 +134,8 @@ Schedule plain_schedule(const Problem& problem, const std::set<std::string>& kep
     const Contraction& step = contractions.steps[number];
     std::vector<IndexId>& loops = nests.loops[number];
     const ContractedTensor& target = contractions.tensors[step.target.tensor];
-    if (target.sparse() && !target.like) loops = appended_modes(step.target.indices, target.layout);
+    // The first loops bind the levels that are appended, in order: no workspace is needed.
+    if (target.sparse() && !target.like) loops = by_level(step.target.indices, target.layout, 0, appended_levels(target.layout.levels));
     for (const IndexId index : order) {
       if (contains(indices_of(step), index)) append_new(loops, {index});
     }
@@ -172,36 +162,27 @@ Schedule plain_schedule(const Problem& problem, const std::set<std::string>& kep
   return merge_layouts(with_widths(std::move(schedule), network, operands));
 }
 
-bool all_finite(const std::vector<OperandFacts>& operands) {
-  return std::ranges::all_of(operands, [](const OperandFacts& facts) { return facts.statistics.finite(); });
-}
-
-// Whether an intermediate cannot tell absent from zero beside NaN or Inf.
-bool lacks_entries(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands) {
+// Intermediates that cannot tell absent from zero beside NaN or Inf.
+std::set<std::string> without_entries(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands) {
+  std::set<std::string> found;
+  if (std::ranges::all_of(operands, [](const OperandFacts& facts) { return facts.statistics.finite(); })) return found;
   const auto annihilated = annihilated_tensors(schedule, finite_tensors(schedule, operands));
   for (std::uint32_t tensor = 0; tensor < schedule.tensors.size(); ++tensor) {
-    if (annihilated[tensor] && !knows_its_entries(schedule, network, tensor)) return true;
+    if (annihilated[tensor] && !knows_its_entries(schedule, network, tensor)) found.insert(schedule.tensors[tensor].name);
   }
-  return false;
+  return found;
 }
 
 // Intermediates are dense, but for those that could not tell absent from zero beside NaN or Inf: loops change with their levels, so
 // that others may come after them.
 Schedule assignment_baseline(const Problem& problem) {
-  const auto& [network, operands, options] = problem;
   std::set<std::string> kept;
-  Schedule schedule = plain_schedule(problem, kept);
-  if (all_finite(operands)) return schedule;
-  for (bool more = true; more;) {
-    more = false;
-    const auto annihilated = annihilated_tensors(schedule, finite_tensors(schedule, operands));
-    for (std::uint32_t tensor = 0; tensor < schedule.tensors.size(); ++tensor) {
-      if (!annihilated[tensor]) continue;
-      more = (!knows_its_entries(schedule, network, tensor) && kept.insert(schedule.tensors[tensor].name).second) || more;
-    }
-    if (more) schedule = plain_schedule(problem, kept);
+  for (;;) {
+    Schedule schedule = plain_schedule(problem, kept);
+    const std::size_t before = kept.size();
+    kept.merge(without_entries(schedule, problem.network, problem.operands));
+    if (kept.size() == before) return schedule;
   }
-  return schedule;
 }
 
 }  // namespace
@@ -240,16 +221,14 @@ Schedule baseline(const Problem& problem) {
         own.result_formats[declared.name] = sparse_format(declared.extents.size(), scalar);
       }
       parts.push_back(baseline_of(Problem{part, known, own}));
-      const ScheduledTensor& result = parts.back().tensors[parts.back().statements.back().target.tensor];
-      known.push_back(stored_facts(stored, stored.assignments[assignment], result.format, known));
+      known.push_back(stored_facts(stored, stored.assignments[assignment], result_of(parts.back()).format, known));
     }
     return joined(parts, stored, options);
   };
   // A number that an earlier assignment leaves absent makes absent what later ones multiply with it, as s does x in
   // s = T(m,m); y(j) = ((s * U(k,j)) * v(k)), where the parts by themselves do not show it.
   Schedule schedule = joined_with(assignment_baseline);
-  if (all_finite(operands) || !lacks_entries(schedule, stored, operands)) return schedule;
-  return joined_with(baseline_with_known_entries);
+  return without_entries(schedule, stored, operands).empty() ? schedule : joined_with(baseline_with_known_entries);
 }
 
 }  // namespace weft

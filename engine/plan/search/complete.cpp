@@ -25,6 +25,17 @@ std::size_t shared_loops(const Schedule& schedule, std::size_t statement) {
   return shared;
 }
 
+// The modes in the order of the loops.
+void append_modes(const std::vector<IndexId>& loops, const std::vector<IndexId>& modes, IndexSet wanted,
+                  std::vector<std::uint32_t>& order) {
+  for (const IndexId index : loops) {
+    const auto mode = std::ranges::find(modes, index) - modes.begin();
+    if (contains(wanted, index) && static_cast<std::size_t>(mode) < modes.size()) {
+      order.push_back(static_cast<std::uint32_t>(mode));
+    }
+  }
+}
+
 void realize_layouts(Schedule& schedule, const CostModel& model, const AccessPaths& paths, const std::vector<OperandFacts>& operands) {
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
     const ScheduledStatement& statement = schedule.statements[number];
@@ -49,12 +60,7 @@ void realize_layouts(Schedule& schedule, const CostModel& model, const AccessPat
     ScheduledTensor& target = schedule.tensors[statement.target.tensor];
     if (target.role != TensorRole::intermediate) continue;
     target.format.mode_order.clear();
-    for (const IndexId index : statement.loops) {
-      const auto mode = std::find(target.modes.begin(), target.modes.end(), index) - target.modes.begin();
-      if (static_cast<std::size_t>(mode) < target.modes.size()) {
-        target.format.mode_order.push_back(static_cast<std::uint32_t>(mode));
-      }
-    }
+    append_modes(statement.loops, target.modes, ~IndexSet{0}, target.format.mode_order);
   }
 }
 
@@ -91,17 +97,6 @@ void decide_roots(Schedule& schedule, const CostModel& model) {
       schedule.roots.push_back(model.root(loops.front(), range, work.iterations, work.ns).reduction);
     }
     first = last + 1;
-  }
-}
-
-// The modes in the order of the loops.
-void append_modes(const std::vector<IndexId>& loops, const std::vector<IndexId>& modes, IndexSet wanted,
-                  std::vector<std::uint32_t>& order) {
-  for (const IndexId index : loops) {
-    const auto mode = std::ranges::find(modes, index) - modes.begin();
-    if (contains(wanted, index) && static_cast<std::size_t>(mode) < modes.size()) {
-      order.push_back(static_cast<std::uint32_t>(mode));
-    }
   }
 }
 
@@ -189,7 +184,7 @@ Schedule complete(const Contractions& contractions, const LoopNests& nests, cons
   Schedule schedule = with_loops(contractions, nests);
   realize_layouts(schedule, model, paths, operands);
   decide_keys(schedule, network, model);
-  decide_result_order(schedule, contractions.tensors[contractions.steps.back().target.tensor], model);
+  decide_result_order(schedule, result_of(contractions), model);
   decide_drains(schedule, model);
   decide_loops(schedule, model);
   decide_roots(schedule, model);

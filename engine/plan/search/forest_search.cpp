@@ -26,6 +26,12 @@ constexpr std::size_t always_tried = 3;           // beside: everything stored, 
 constexpr std::uint64_t tried_for_proofs = 20'000;
 constexpr std::size_t most_inlined_at_last = 32;  // where nothing smaller has a plan
 
+std::vector<Schedule> schedules_of(const std::vector<Plan>& plans) {
+  std::vector<Schedule> schedules;
+  for (const Plan& plan : plans) schedules.push_back(plan.schedule);
+  return schedules;
+}
+
 std::string proof(const ForestAttempt& attempt, Optimal optimal) {
   if (optimal == Optimal::all) {
     return "No choice of what is stored, of its layouts, of copies that several assignments share, of trees, orders of "
@@ -223,7 +229,8 @@ Expected<void> ForestSearch::planned_parts(ForestAttempt& made) {
 
 JointJudge ForestSearch::judge_of(const Network& stored) {
   return [this, &stored](const std::vector<Plan>& parts) -> Expected<double> {
-    const Schedule schedule = schedule_of(parts, stored);
+    const std::vector<Schedule> schedules = schedules_of(parts);
+    const Schedule schedule = parts.size() == 1 ? schedules.front() : joined(schedules, stored, options_);
     if (auto legal = check(schedule, Problem{network_, operands_, options_}); !legal) return std::unexpected(legal.error());
     const Cost judged = cost(schedule, Problem{network_, operands_, options_});
     if (judged.announced_bytes <= usable_memory(options_)) return judged.ns;
@@ -236,20 +243,6 @@ JointJudge ForestSearch::judge_of(const Network& stored) {
   };
 }
 
-Schedule ForestSearch::schedule_of(const std::vector<Plan>& plans, const Network& stored) const {
-  std::vector<Schedule> parts;
-  for (const Plan& plan : plans) parts.push_back(plan.schedule);
-  return parts.size() == 1 ? parts.front() : joined(parts, stored, options_);
-}
-
-Schedule ForestSearch::schedule_with(const ForestAttempt& made, std::size_t replaced, const Schedule& other) const {
-  std::vector<Schedule> parts;
-  for (std::size_t number = 0; number < made.parts.size(); ++number) {
-    parts.push_back(number == replaced ? other : made.parts[number].schedule);
-  }
-  return parts.size() == 1 ? parts.front() : joined(parts, made.stored, options_);
-}
-
 Plan ForestSearch::joined_plan(const ForestAttempt& made) const {
   if (made.parts.size() == 1) {
     Plan plan = made.parts.front();
@@ -257,7 +250,7 @@ Plan ForestSearch::joined_plan(const ForestAttempt& made) const {
     return plan;
   }
   Plan plan;
-  plan.schedule = schedule_with(made, made.parts.size(), {});
+  plan.schedule = joined(schedules_of(made.parts), made.stored, options_);
   plan.cost = cost(plan.schedule, Problem{network_, operands_, options_});
   plan.producer = Producer::baseline;
   plan.optimal = made.optimal;
@@ -271,7 +264,9 @@ Plan ForestSearch::joined_plan(const ForestAttempt& made) const {
   }
   std::ranges::sort(losses);
   for (const auto& [loss, number] : losses) {
-    Schedule other = schedule_with(made, number, *made.parts[number].runner_up);
+    std::vector<Schedule> schedules = schedules_of(made.parts);
+    schedules[number] = *made.parts[number].runner_up;
+    Schedule other = joined(schedules, made.stored, options_);
     // The parts after it are planned for the layout that the chosen one gives its result.
     if (!check_forest(other, Problem{network_, operands_, options_})) continue;
     plan.runner_up_cost = cost(other, Problem{network_, operands_, options_});

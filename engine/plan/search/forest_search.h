@@ -75,8 +75,6 @@ class ForestSearch {
   void attempt(const Network& network, const std::vector<TensorId>& dropped);
   void refuse(Error error);
   Expected<void> planned_parts(ForestAttempt& made);
-  Schedule schedule_of(const std::vector<Plan>& plans, const Network& stored) const;
-  Schedule schedule_with(const ForestAttempt& made, std::size_t replaced, const Schedule& other) const;
 
   const Network& network_;
   const std::vector<OperandFacts>& operands_;

@@ -14,30 +14,17 @@ constexpr double asked_again = 8;  // times the limit before, so that no state i
 
 }  // namespace
 
-IntervalProgram::IntervalProgram(const CostModel& model, bool fused)
+IntervalProgram::IntervalProgram(const CostModel& model, bool fused, IntervalTable* shared, const std::vector<std::uint32_t>& numbers)
     : model_(model),
       fused_(fused),
       count_(static_cast<std::uint32_t>(model.statements())),
-      own_(std::make_unique<IntervalTable>()),
-      table_(*own_) {
-  for (std::uint32_t first = 0; first < count_; ++first) {
-    std::uint32_t number = 0;
-    for (std::uint32_t last = 0; last < count_; ++last) {
-      number = last < first ? 0 : table_.interval(number, last);
-      intervals_.push_back(number);
-    }
-    exact_ = exact_ && std::popcount(model.indices(first)) <= widest_exact;
-  }
-}
-
-IntervalProgram::IntervalProgram(const CostModel& model, bool fused, IntervalTable& table,
-                                 const std::vector<std::uint32_t>& statements)
-    : model_(model), fused_(fused), count_(static_cast<std::uint32_t>(model.statements())), table_(table) {
-  intervals_.assign(std::size_t{count_} * count_, 0);
+      own_(shared == nullptr ? std::make_unique<IntervalTable>() : nullptr),
+      table_(shared == nullptr ? *own_ : *shared),
+      intervals_(std::size_t{count_} * count_, 0) {
   for (std::uint32_t first = 0; first < count_; ++first) {
     std::uint32_t number = 0;
     for (std::uint32_t last = first; last < count_; ++last) {
-      number = table.interval(number, statements[last]);
+      number = table_.interval(number, shared == nullptr ? last : numbers[last]);
       intervals_[first * count_ + last] = number;
     }
     exact_ = exact_ && std::popcount(model.indices(first)) <= widest_exact;

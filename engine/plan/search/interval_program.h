@@ -37,10 +37,10 @@ inline double times(double count, double ns) { return std::isinf(ns) ? ns : coun
 
 class IntervalProgram {
  public:
-  /// Without `fused`, every statement is a nest of its own.
-  explicit IntervalProgram(const CostModel& model, bool fused = true);
-  /// Looks up and remembers what it finds in `table`, by the numbers that `statements` have there.
-  IntervalProgram(const CostModel& model, bool fused, IntervalTable& table, const std::vector<std::uint32_t>& statements);
+  /// Without `fused`, every statement is a nest of its own. Looks up and remembers what it finds in a `shared` table, by the numbers that
+  /// statements have there, or in one of its own.
+  explicit IntervalProgram(const CostModel& model, bool fused = true, IntervalTable* shared = nullptr,
+                           const std::vector<std::uint32_t>& numbers = {});
 
   /// Loops and fusion depths of every statement, in order; nothing if no legal nest exists.
   struct Nests : LoopNests {

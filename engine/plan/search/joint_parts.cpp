@@ -15,8 +15,8 @@
 #include "engine/plan/schedule/forest.h"
 #include "engine/plan/schedule/result_format.h"
 #include "engine/plan/search/baseline.h"
-#include "engine/plan/search/given.h"
 #include "engine/plan/search/interval_program.h"
+#include "engine/plan/search/planned.h"
 #include "engine/plan/search/search.h"
 #include "engine/plan/search/search_budget.h"
 #include "engine/plan/space/shared_layouts.h"
@@ -35,10 +35,8 @@ bool is_sparse(const Network& network, const Assignment& assignment, const std::
     return !asked->second.all_dense();
   }
   if (options.result_patterns.contains(name)) return true;
-  std::vector<TensorAccess> known;
-  for (const TensorAccess& factor : assignment.terms.front().factors) {
-    if (std::ranges::find(operands, factor.tensor, &OperandFacts::tensor) != operands.end()) known.push_back(factor);
-  }
+  std::vector<TensorAccess> known = assignment.terms.front().factors;
+  std::erase_if(known, [&](const TensorAccess& factor) { return !has_facts(operands, factor.tensor); });
   ProductEstimate estimate(network, operands, known);
   estimate.take_counted(network, assignment.result, options.entries);
   const IndexSet restricted = estimate.restricted() & index_set(assignment.result.indices);
@@ -61,13 +59,6 @@ std::uint64_t assignment_memory(const Network& network, std::size_t assignment, 
   }
   return static_cast<std::uint64_t>(std::max(0.0, left));
 }
-
-// One assignment in given layouts.
-struct Planned {
-  Plan plan;
-  double loops_ns = 0;  // without conversions
-  Format result;
-};
 
 // A copy of an operand that several assignments may read.
 struct Copy {
@@ -94,18 +85,19 @@ class JointPlanner {
     for (std::size_t part = 0; part < parts(); ++part) networks_.push_back(part_network(problem.network, part));
     if (!layouts) return;
     for (const OperandFacts& facts : problem.operands) {
-      const std::size_t readers = readers_of(facts.tensor);
+      const std::size_t readers = readers_of(stored_, facts.tensor);
       if (readers > 1 && may_be_converted(facts)) shared_.push_back({facts.tensor, 1 / static_cast<double>(readers), {}});
     }
   }
 
   Expected<JointParts> run() {
     if (auto done = plan_one_by_one(); !done) return std::unexpected(done.error());
-    if (layouts_ && (!shared_.empty() || any_ways_)) {
+    const bool any_ways = std::ranges::any_of(ways_, [](const std::vector<Format>& ways) { return !ways.empty(); });
+    if (layouts_ && (!shared_.empty() || any_ways)) {
       bound_parts();
       for (Shared& shared : shared_) shared.layouts = liked_[shared.tensor];
-      search();
-      if (!is_least() && more_layouts()) search();
+      if (!is_least()) extend({{}, operands_, {}, 0});
+      if (!is_least() && more_layouts()) extend({{}, operands_, {}, 0});
       found_.all_layouts = is_least() || (!cut_off_ && !repeated());
     }
     for (const bool plain : {false, true}) {
@@ -124,7 +116,7 @@ class JointPlanner {
   };
   // What has been decided for the parts so far.
   struct Chosen {
-    std::vector<const Planned*> parts;
+    std::vector<const Plan*> parts;
     std::vector<OperandFacts> known;
     Copies paid;
     double ns = 0;
@@ -136,14 +128,7 @@ class JointPlanner {
   }
   TensorId result(std::size_t part) const { return stored_.assignments[part].result.tensor; }
 
-  bool reads(std::size_t part, TensorId tensor) const {
-    return std::ranges::find(factors(part), tensor, &TensorAccess::tensor) != factors(part).end();
-  }
-  std::size_t readers_of(TensorId tensor) const {
-    std::size_t readers = 0;
-    for (std::size_t part = 0; part < parts(); ++part) readers += reads(part, tensor) ? 1 : 0;
-    return readers;
-  }
+  bool reads(std::size_t part, TensorId tensor) const { return weft::reads(stored_.assignments[part], tensor); }
 
   // An earlier result that is neither asked for nor read any more: it takes no memory beside `part`.
   bool is_dropped(TensorId tensor, std::size_t part) const {
@@ -186,10 +171,10 @@ class JointPlanner {
   }
 
   // Null where there is no plan in these layouts. `shares`: conversions are paid in parts, by all who might use them.
-  const Planned* planned(std::size_t part, const std::vector<OperandFacts>& known, const Format* own, bool shares) {
+  const Plan* planned(std::size_t part, const std::vector<OperandFacts>& known, const Format* own, bool shares) {
     const std::string name = key(part, known, own, shares);
     if (const auto found = planned_.find(name); found != planned_.end()) return found->second ? &*found->second : nullptr;
-    std::optional<Planned>& made = planned_[name];
+    std::optional<Plan>& made = planned_[name];
     PlanOptions options = options_;
     options.memory_limit = assignment_memory(stored_, part, operands_, options_);
     options.reorders_results = false;
@@ -202,7 +187,8 @@ class JointPlanner {
     }
     auto plan = planner_(Problem{networks_[part], seen, options});
     // Later parts read a result as it is computed: at positions of an operand as it is given, then.
-    if (plan && readers_of(result(part)) > 0 && keep_lender(plan->schedule, seen)) plan = planner_(Problem{networks_[part], seen, options});
+    const bool reads_lender = plan && readers_of(stored_, result(part)) > 0 && keep_lender(plan->schedule, seen);
+    if (reads_lender) plan = planner_(Problem{networks_[part], seen, options});
     if (!plan) {
       // Memory left over by other choices might have been enough.
       if (plan.error().kind == ErrorKind::resource) cut_off_ = true;
@@ -218,41 +204,34 @@ class JointPlanner {
       return nullptr;
     }
     candidates_ += plan->candidates;
-    least_proven(plan->optimal);
-    const ScheduledTensor& stored = plan->schedule.tensors[plan->schedule.statements.back().target.tensor];
-    if (own != nullptr && stored.delivered) return nullptr;
+    found_.optimal = std::min(found_.optimal, plan->optimal);
+    if (own != nullptr && result_of(plan->schedule).delivered) return nullptr;
     // Nor is a runner-up that is converted when it is handed over a schedule of an intermediate.
-    if (own != nullptr && plan->runner_up && plan->runner_up->tensors[plan->runner_up->statements.back().target.tensor].delivered) {
+    if (own != nullptr && plan->runner_up && result_of(*plan->runner_up).delivered) {
       plan->runner_up.reset();
       plan->runner_up_cost.reset();
     }
-    const double converted = per_run(plan->cost.conversion_ns);
-    made = Planned{std::move(*plan), 0, stored.format};
-    made->loops_ns = made->plan.cost.ns - converted;
+    made = std::move(*plan);
     return &*made;
   }
 
   // Pins the operand whose positions the result has, where the schedule reads it through a copy.
   static bool keep_lender(const Schedule& schedule, std::vector<OperandFacts>& operands) {
-    const ScheduledTensor& result = schedule.tensors[schedule.statements.back().target.tensor];
+    const ScheduledTensor& result = result_of(schedule);
     if (!result.like || !result.delivered) return false;
     const auto lender = std::ranges::find(operands, schedule.tensors[*result.like].tensor, &OperandFacts::tensor);
     lender->pinned = true;
     return true;
   }
 
-  void least_proven(Optimal optimal) {
-    found_.optimal = std::min(found_.optimal, optimal);
-  }
-
-  OperandFacts facts_of_result(std::size_t part, const Format& format, const std::vector<OperandFacts>& known) const {
-    return stored_facts(stored_, stored_.assignments[part], format, known);
+  OperandFacts facts_of_result(std::size_t part, const Plan& plan, const std::vector<OperandFacts>& known) const {
+    return stored_facts(stored_, stored_.assignments[part], result_of(plan.schedule).format, known);
   }
 
   // As each would be alone; remembers which formats every result may have.
   Expected<void> plan_one_by_one() {
     std::vector<OperandFacts> known = operands_;
-    std::vector<const Planned*> chosen;
+    std::vector<const Plan*> chosen;
     for (std::size_t part = 0; part < parts(); ++part) {
       ways_.emplace_back();
       if (layouts_ && is_free(part)) {
@@ -260,10 +239,9 @@ class JointPlanner {
         ways_[part] = std::move(layouts.formats);
         if (!layouts.all) cut_off_ = true;
       }
-      any_ways_ = any_ways_ || !ways_[part].empty();
-      const Planned* one = planned(part, known, nullptr, false);
+      const Plan* one = planned(part, known, nullptr, false);
       if (one == nullptr) return std::unexpected(*first_error_);
-      known.push_back(facts_of_result(part, one->result, known));
+      known.push_back(facts_of_result(part, *one, known));
       chosen.push_back(one);
     }
     judge(chosen, {});
@@ -276,15 +254,15 @@ class JointPlanner {
   // may be dense where they must not be: `plain` is the baseline of every part, with compressed levels throughout.
   void plan_with_known_entries(bool plain) {
     std::vector<OperandFacts> known = operands_;
-    std::deque<Planned> made;
-    std::vector<const Planned*> chosen;
+    std::deque<Plan> made;
+    std::vector<const Plan*> chosen;
     for (std::size_t part = 0; part < parts(); ++part) {
       const Format plainest = plainest_result_format(Problem{networks_[part], known, options_}).format;
       const bool appended = is_free(part) && plainest.order() > 0;
       const Format own = appended ? sparse_format(plainest.order(), plainest.scalar) : plainest;
       // A tensor with appended levels knows its entries however it is planned.
       const bool alone = plain || (is_free(part) && !appended);
-      const Planned* one = alone ? nullptr : planned(part, known, appended ? &own : nullptr, false);
+      const Plan* one = alone ? nullptr : planned(part, known, appended ? &own : nullptr, false);
       if (one == nullptr && (alone || is_free(part))) {
         PlanOptions options = options_;
         options.memory_limit = assignment_memory(stored_, part, operands_, options_);
@@ -293,15 +271,13 @@ class JointPlanner {
         auto plan = plan_given(baseline_with_known_entries(problem), problem);
         if (plan) {
           plan->producer = Producer::baseline;
-          const Format format = plan->schedule.tensors[plan->schedule.statements.back().target.tensor].format;
-          made.push_back({std::move(*plan), 0, format});
-          one = &made.back();
+          one = &made.emplace_back(std::move(*plan));
         } else if (!is_free(part)) {
           one = planned(part, known, nullptr, false);
         }
       }
       if (one == nullptr) return;
-      known.push_back(facts_of_result(part, one->result, known));
+      known.push_back(facts_of_result(part, *one, known));
       chosen.push_back(one);
     }
     judge(chosen, {});
@@ -311,7 +287,7 @@ class JointPlanner {
   // The layout of this result is not asked for, and a later assignment reads it.
   bool is_free(std::size_t part) const {
     const std::string& name = stored_.tensors[result(part)].name;
-    return part + 1 < parts() && !is_wanted(name, stored_, options_) && readers_of(result(part)) > 0;
+    return part + 1 < parts() && !is_wanted(name, stored_, options_) && readers_of(stored_, result(part)) > 0;
   }
 
   // Ways to store a result: as planned, or in a given layout.
@@ -323,20 +299,21 @@ class JointPlanner {
 
   // The least of every part, over all layouts of results, with its share of conversions.
   void bound_parts() {
-    std::vector<std::vector<OperandFacts>> states{operands_};
     for (std::size_t part = 0; part < parts(); ++part) {
       double least = infinity;
       std::vector<OperandFacts> next;
-      for_each_state(part, operands_, 0, [&](const std::vector<OperandFacts>& known) {
+      for_each_known(stored_, part, stored_ways_, operands_, [&](const std::vector<OperandFacts>& known) {
         for (const Format* own : ways(part)) {
           if (own != nullptr && spent()) break;
-          const Planned* one = planned(part, known, own, !shared_.empty());
+          const Plan* one = planned(part, known, own, !shared_.empty());
           if (one == nullptr) continue;
-          least = std::min(least, one->plan.cost.ns);
+          least = std::min(least, one->cost.ns);
           like_copies(*one);
-          const bool there = std::ranges::any_of(next, [&](const OperandFacts& facts) { return same_layout(facts.format, one->result); });
-          if (!there) next.push_back(facts_of_result(part, one->result, known));
+          const Format& stored = result_of(one->schedule).format;
+          const bool there = std::ranges::any_of(next, [&](const OperandFacts& facts) { return same_layout(facts.format, stored); });
+          if (!there) next.push_back(facts_of_result(part, *one, known));
         }
+        return !spent();
       });
       least_.push_back(std::isinf(least) ? 0 : least);
       stored_ways_.push_back(std::move(next));
@@ -347,21 +324,8 @@ class JointPlanner {
     for (std::size_t part = parts(); part-- > 0;) least_after_[part] = least_after_[part + 1] + least_[part];
   }
 
-  // All ways in which the results that a part reads may be stored.
-  template <class Visit>
-  void for_each_state(std::size_t part, const std::vector<OperandFacts>& known, std::size_t earlier, const Visit& visit) {
-    if (earlier == part) return visit(known);
-    if (!reads(part, result(earlier))) return for_each_state(part, known, earlier + 1, visit);
-    for (const OperandFacts& facts : stored_ways_[earlier]) {
-      std::vector<OperandFacts> more = known;
-      more.push_back(facts);
-      for_each_state(part, more, earlier + 1, visit);
-      if (spent()) break;
-    }
-  }
-
-  void like_copies(const Planned& one) {
-    for (const ScheduledTensor& tensor : one.plan.schedule.tensors) {
+  void like_copies(const Plan& one) {
+    for (const ScheduledTensor& tensor : one.schedule.tensors) {
       const bool shared = std::ranges::find(shared_, tensor.tensor, &Shared::tensor) != shared_.end();
       if (tensor.role != TensorRole::operand || !tensor.converted || !shared) continue;
       std::vector<Format>& liked = liked_[tensor.tensor];
@@ -381,11 +345,6 @@ class JointPlanner {
   }
 
   bool is_least() const { return found_.ns <= least_after_[0] * (1 + accuracy); }
-
-  void search() {
-    if (is_least()) return;
-    extend({{}, operands_, {}, 0});
-  }
 
   // The next part in every layout of what it stores and of the copies that it shares.
   void extend(const Chosen& chosen) {
@@ -413,19 +372,18 @@ class JointPlanner {
       return;
     }
     if (spent()) return;
-    const Planned* one = planned(part, known, own, false);
+    const Plan* one = planned(part, known, own, false);
     if (one == nullptr) return;
     Chosen next = chosen;
     next.parts.push_back(one);
-    next.ns += one->loops_ns;
+    next.ns += one->cost.ns - per_run(one->cost.conversion_ns);
     for (const Copy& copy : copies(*one, known)) {
       if (std::ranges::any_of(next.paid, [&](const Copy& paid) { return same_copy(paid, copy); })) continue;
       next.paid.push_back(copy);
       next.ns += copy.ns;
     }
-    const double shares = shared_.empty() ? 0 : unpaid_shares(next, part + 1);
-    if (next.ns + std::max(0.0, least_after_[part + 1] - shares) >= found_.ns * (1 - accuracy)) return;
-    next.known.push_back(facts_of_result(part, one->result, chosen.known));
+    if (next.ns + std::max(0.0, least_after_[part + 1] - unpaid_shares(next, part + 1)) >= found_.ns * (1 - accuracy)) return;
+    next.known.push_back(facts_of_result(part, *one, chosen.known));
     extend(next);
   }
 
@@ -444,40 +402,35 @@ class JointPlanner {
   }
 
   // Those that a plan makes itself, and those it was given.
-  Copies copies(const Planned& one, const std::vector<OperandFacts>& known) const {
+  Copies copies(const Plan& one, const std::vector<OperandFacts>& known) const {
     Copies found;
-    for (const ScheduledTensor& tensor : one.plan.schedule.tensors) {
+    for (const ScheduledTensor& tensor : one.schedule.tensors) {
       if (tensor.role != TensorRole::operand) continue;
       const OperandFacts& facts = weft::facts_of(known, tensor.tensor);
-      const bool converted = tensor.converted || facts.copied;
-      const Copy copy{tensor.tensor, tensor.format,
-                      per_run(tensor.converted ? layout_ns(tensor, facts, options_.machine) : conversion_ns(facts, options_.machine))};
-      const bool there = std::ranges::any_of(found, [&](const Copy& other) { return same_copy(other, copy); });
-      if (converted && !there) found.push_back(copy);
+      if (!tensor.converted && !facts.copied) continue;
+      const double ns = tensor.converted ? layout_ns(tensor, facts, options_.machine) : conversion_ns(facts, options_.machine);
+      found.push_back({tensor.tensor, tensor.format, per_run(ns)});
     }
     return found;
   }
 
   double per_run(double ns) const { return ns / std::max(1.0, options_.calls); }
 
-  bool is_given(const ScheduledTensor& tensor) const {
-    return same_layout(tensor.format, weft::facts_of(operands_, tensor.tensor).format);
-  }
-
   // The copies that the parts read are converted operands of the whole.
   Schedule with_copies(Schedule schedule) const {
     for (ScheduledTensor& tensor : schedule.tensors) {
       const auto facts = std::ranges::find(operands_, tensor.tensor, &OperandFacts::tensor);
-      if (tensor.role == TensorRole::operand && facts != operands_.end() && !tensor.converted) tensor.converted = !is_given(tensor);
+      const bool given = tensor.role == TensorRole::operand && facts != operands_.end();
+      if (given && !tensor.converted) tensor.converted = !same_layout(tensor.format, facts->format);
     }
     return schedule;
   }
 
-  void judge(const std::vector<const Planned*>& chosen, const Copies& paid) {
+  void judge(const std::vector<const Plan*>& chosen, const Copies& paid) {
     ++judged_;
     std::vector<Plan> made;
-    for (const Planned* one : chosen) {
-      made.push_back(one->plan);
+    for (const Plan* one : chosen) {
+      made.push_back(*one);
       made.back().schedule = with_copies(std::move(made.back().schedule));
       if (made.back().runner_up) made.back().runner_up = with_copies(std::move(*made.back().runner_up));
     }
@@ -503,11 +456,10 @@ class JointPlanner {
   std::vector<Shared> shared_;
   std::vector<std::vector<Format>> ways_;               // per part: layouts of its result beside the planned one
   std::vector<std::vector<OperandFacts>> stored_ways_;  // per part: those that its plans have
-  bool any_ways_ = false;
   std::map<TensorId, std::vector<Format>> liked_;  // layouts of shared operands that parts would convert them to
   std::vector<double> least_;
   std::vector<double> least_after_;  // of all parts from one on
-  std::map<std::string, std::optional<Planned>> planned_;
+  std::map<std::string, std::optional<Plan>> planned_;
   std::optional<Error> first_error_;
   std::uint64_t candidates_ = 0;
   std::uint64_t judged_ = 0;  // choices of layouts for all parts

@@ -56,10 +56,7 @@ Expected<void> count_entries(const Network& network, const std::vector<OperandFa
     const std::string& name = network.tensors[assignment.result.tensor].name;
     if (options.result_formats.contains(name) || options.result_patterns.contains(name)) continue;
     const std::vector<TensorAccess>& factors = assignment.terms.front().factors;
-    const bool there = std::ranges::all_of(factors, [&](const TensorAccess& factor) {
-      return std::ranges::find(operands, factor.tensor, &OperandFacts::tensor) != operands.end();
-    });
-    if (!there) continue;
+    if (!std::ranges::all_of(factors, [&](const TensorAccess& factor) { return has_facts(operands, factor.tensor); })) continue;
     const JoinSet join = join_of(factors, all);
     std::vector<Occurrence> sparse = all;
     std::erase_if(sparse, [&](const Occurrence& one) { return (join & one.all()) == 0; });

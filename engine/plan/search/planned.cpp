@@ -6,7 +6,11 @@
 #include <array>
 #include <utility>
 
+#include "engine/plan/cost/memory_demand.h"
+#include "engine/plan/schedule/check.h"
 #include "engine/plan/schedule/schedule_text.h"
+#include "engine/plan/schedule/widths.h"
+#include "engine/text/trimmed.h"
 
 namespace weft {
 namespace {
@@ -35,6 +39,43 @@ Plan& Plan::operator=(const Plan&) = default;
 Plan& Plan::operator=(Plan&&) noexcept = default;
 Plan::~Plan() = default;
 
+Error too_large(const Cost& cost, std::uint64_t limit, const std::string& why) {
+  std::string demands;
+  std::vector<MemoryDemand> sorted = cost.memory;
+  std::erase_if(sorted, &MemoryDemand::grows);  // which was not compared with the limit
+  std::stable_sort(sorted.begin(), sorted.end(),
+                   [](const MemoryDemand& left, const MemoryDemand& right) { return left.bytes > right.bytes; });
+  for (const MemoryDemand& demand : sorted) {
+    if (demands.empty() || demand.bytes > limit / 20) {
+      demands += fmt::format("{}{} {} bytes", demands.empty() ? "" : ", ", demand.name, demand.bytes);
+    }
+  }
+  const bool result = !sorted.empty() && sorted.front().name.starts_with("result");
+  const char* advice = result ? "request a sparse format for the result, or raise the limit"
+                              : "raise the memory limit, or contract in another order: give a tree";
+  return Error{.kind = ErrorKind::resource,
+               .message = fmt::format("the smallest plan that was found needs {} bytes but {} are available ({}{}{}): {}",
+                                      cost.announced_bytes, limit, demands, why.empty() ? "" : "; ", why, advice),
+               .code = ErrorCode::memory_limit};
+}
+
+Expected<Plan> plan_given(const Schedule& given, const Problem& problem) {
+  const auto& [network, operands, options] = problem;
+  // It may have been made for other extents, or by somebody who leaves widths to weft.
+  const Schedule schedule = with_widths(given, scheduled_network(given, network), operands);
+  if (auto legal = check(schedule, problem); !legal) return std::unexpected(legal.error());
+  Plan plan;
+  plan.schedule = schedule;
+  plan.cost = cost(schedule, problem);
+  plan.producer = Producer::user;
+  plan.optimal = Optimal::none;
+  plan.candidates = 1;
+  if (plan.cost.announced_bytes > usable_memory(options)) {
+    return std::unexpected(too_large(plan.cost, usable_memory(options)));
+  }
+  return plan;
+}
+
 std::string proof_of(Optimal optimal, bool beyond, const std::string& why_not) {
   if (optimal == Optimal::none) return "Whether there is anything cheaper is open: " + why_not;
   const char* dearer = optimal == Optimal::all ? "tree, order of loops, fusion or conversion of sparse operands takes less"
@@ -61,29 +102,14 @@ std::string proof_of(Optimal optimal, bool beyond, std::optional<Why> why_not) {
   return proof_of(optimal, beyond, std::string(sentence()));
 }
 
-namespace {
-
-std::string first_difference(const Schedule& winner, const Schedule& loser, const Network& network) {
-  const auto [left, right] = first_different_lines(winner, loser, network);
-  if (left.empty() || right.empty()) return {};
-  const std::size_t begin = right.find_first_not_of(' ');
-  return right.substr(begin, right.size() - begin - 1);
-}
-
-}  // namespace
-
 std::string why_it_lost(const Plan& plan, const Network& network) {
   const Cost& loser = *plan.runner_up_cost;
-  const std::string what = first_difference(plan.schedule, *plan.runner_up, network);
-  const auto steps = [](const Cost& cost) {
-    double sum = 0;
-    for (const LoopCost& loop : cost.loops) sum += loop.steps;
-    return sum;
-  };
-  const auto work = [](const Cost& cost) {
-    double sum = 0;
-    for (const LoopCost& loop : cost.loops) sum += loop.ns;
-    return sum;
+  const auto [left, right] = first_different_lines(plan.schedule, *plan.runner_up, network);
+  const std::string_view what = left.empty() || right.empty() ? std::string_view() : trimmed(right);
+  const auto sum = [](const Cost& cost, double LoopCost::*figure) {
+    double all = 0;
+    for (const LoopCost& loop : cost.loops) all += loop.*figure;
+    return all;
   };
   const auto parallel_nests = [](const Schedule& schedule) {
     return std::ranges::count_if(schedule.roots, [](RootReduction root) { return root != RootReduction::serial; });
@@ -94,11 +120,11 @@ std::string why_it_lost(const Plan& plan, const Network& network) {
   if (loser.conversion_ns > plan.cost.conversion_ns) {
     return fmt::format("{}: its conversions do not pay ({})", longer, what);
   }
-  if (steps(loser) > steps(plan.cost) * notable) {
-    return fmt::format("{}: {:.3g} against {:.3g} loop and merge steps ({})", longer, steps(loser), steps(plan.cost),
-                       what);
+  const double steps = sum(plan.cost, &LoopCost::steps), steps_of_loser = sum(loser, &LoopCost::steps);
+  if (steps_of_loser > steps * notable) {
+    return fmt::format("{}: {:.3g} against {:.3g} loop and merge steps ({})", longer, steps_of_loser, steps, what);
   }
-  const bool works_more = work(loser) > work(plan.cost);
+  const bool works_more = sum(loser, &LoopCost::ns) > sum(plan.cost, &LoopCost::ns);
   const auto in_parallel = parallel_nests(plan.schedule), others_in_parallel = parallel_nests(*plan.runner_up);
   const bool shares_less = others_in_parallel < in_parallel || (in_parallel > 0 && plan.runner_up->roots != plan.schedule.roots);
   return fmt::format("{}: {} ({})", longer,

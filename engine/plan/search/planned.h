@@ -1,4 +1,4 @@
-// Plan: the schedule that was chosen, its price, and the claim that nothing is cheaper.
+// Plan: the schedule that was chosen or given, its price, and the claim that nothing is cheaper.
 #pragma once
 
 #include <cstdint>
@@ -66,6 +66,13 @@ struct Plan {
 
 /// plan(), or what stands for it.
 using Planner = std::function<Expected<Plan>(const Problem&)>;
+
+/// A user's schedule, checked and judged; producer "user".
+Expected<Plan> plan_given(const Schedule& schedule, const Problem& problem);
+
+/// Resource error: a schedule of this cost is the smallest that was found, and needs more than `limit` bytes. `why`: what keeps
+/// everything smaller from being chosen, a part of a sentence, or nothing.
+Error too_large(const Cost& cost, std::uint64_t limit, const std::string& why = {});
 
 /// The sentence of Plan::proof. `beyond`: the schedule has mark arrays, levels opened in place or transposed operands, which are tried
 /// beside the proven choices; `why_not`: the reason for claiming no more.

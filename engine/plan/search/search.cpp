@@ -35,7 +35,7 @@ class Search {
       : problem_(problem), scope_(scope), budget_(budget), search_(problem, scope.fused, budget.work) {
     plainest_.push_back({});
     if (everything().converts()) plainest_.push_back(everything());
-    if (!scope.transposes || search_.space().transposed().empty()) return;
+    if (!scope.chains || search_.space().transposed().empty()) return;
     for (std::size_t number = 0, others = plainest_.size(); number < others; ++number) {
       plainest_.push_back(plainest_[number]);
       plainest_.back().transposed = search_.space().transposed().front();
@@ -61,11 +61,6 @@ class Search {
   }
 
  private:
-  // The cheapest choice of paths of one tree so far, upon which others are built.
-  struct Refined {
-    PathChoice choice;
-    double ns = infinity;
-  };
   // The tree without intermediates, where it may be chosen.
   std::optional<ContractionTree> whole_product(const std::vector<ContractionTree>& trees) const {
     const std::size_t nodes = problem_.network.assignments.front().terms.front().factors.size() + 1;
@@ -95,7 +90,7 @@ class Search {
       const double limit = all_refined                              ? search_.limit()
                            : ranked_.size() < budget_.refined_trees ? infinity
                                                                     : std::max(search_.limit(), ranked_[budget_.refined_trees - 1].first);
-      Refined plainest;
+      PricedChoice plainest;
       for (const PathChoice& choice : plainest_) {
         if (choice.converts() && !search_.pays(number, choice)) continue;
         const double takes = search_.solve(number, choice, limit);
@@ -136,14 +131,14 @@ class Search {
   }
 
   void refine(std::size_t tree) {
-    Refined best;
+    PricedChoice best;
     refine_converted(tree, best);
     refine_transposed(tree, best);
     refine_chained(tree, best);
     if (best.ns < refined_[tree].first.ns) refined_[tree].first = best;
   }
 
-  bool attempt(std::size_t tree, const PathChoice& choice, Refined& best) {
+  bool attempt(std::size_t tree, const PathChoice& choice, PricedChoice& best) {
     if (!search_.pays(tree, choice)) return false;
     if (search_.is_spent(1.5)) {
       if (!choice.is_beyond()) search_.leave_out(tree);
@@ -156,7 +151,7 @@ class Search {
   }
 
   // All choices of converted occurrences where they are few, else one change at a time as long as it helps.
-  void refine_converted(std::size_t tree, Refined& best) {
+  void refine_converted(std::size_t tree, PricedChoice& best) {
     if (search_.space().convertible() == 0) return;
     const std::uint64_t sets = std::uint64_t{1} << std::min<std::size_t>(search_.space().convertible(), 63);
     const auto with = [&](std::uint64_t converted, std::size_t fill_limit) {
@@ -189,8 +184,8 @@ class Search {
   }
 
   // Dense operands in another order, beside what is best of the others and beside none; all of them were tried in the beginning.
-  void refine_transposed(std::size_t tree, Refined& best) {
-    if (!scope_.transposes || search_.space().transposed().empty()) return;
+  void refine_transposed(std::size_t tree, PricedChoice& best) {
+    if (!scope_.chains || search_.space().transposed().empty()) return;
     const PathChoice others = best.choice;
     for (const std::uint64_t transposed : search_.space().transposed()) {
       const bool tried = transposed == search_.space().transposed().front();
@@ -201,7 +196,7 @@ class Search {
   }
 
   // Over a chain of levels.
-  void refine_chained(std::size_t tree, Refined& best) {
+  void refine_chained(std::size_t tree, PricedChoice& best) {
     if (!scope_.chains || !search_.space().chains()) return;
     for (std::size_t fill_limit = 0; fill_limit < std::size(dense_fill_limits); ++fill_limit) {
       if (fill_limit > 0 && !search_.space().differs(1, fill_limit)) continue;
@@ -227,7 +222,7 @@ class Search {
   SearchScope scope_;
   Budget budget_;
   AlternativeSearch search_;
-  std::vector<std::pair<Refined, std::size_t>> refined_;  // of each tree, with its number
+  std::vector<std::pair<PricedChoice, std::size_t>> refined_;  // the cheapest so far of each tree, upon which others are built; its number
   std::vector<PathChoice> plainest_;  // all as they are stored, all converted; the same with dense operands transposed
   std::vector<std::pair<double, std::size_t>> ranked_;  // trees by the best of their plainest choices
 };
@@ -257,9 +252,7 @@ void add_smaller_intermediates(SearchResult& found, const Problem& problem, Sear
   const auto& [network, operands, options] = problem;
   const std::uint64_t limit = usable_memory(options);
   if (!found.memory_binds || found.candidates.empty() || found.candidates.front().cost.announced_bytes <= limit) return;
-  const Schedule& cheapest = found.candidates.front().schedule;
-  const ScheduledTensor& result = cheapest.tensors[cheapest.statements.back().target.tensor];
-  double left = memory_beside(problem, result.format.all_dense());
+  double left = memory_beside(problem, result_of(found.candidates.front().schedule).format.all_dense());
   std::vector<Candidate> added;
   scope.marks = false;  // what they save is not memory
   for (int halving = 0; halving <= most_halvings && left >= 1 && !is_cancelled(options); ++halving, left /= 2) {
@@ -275,7 +268,11 @@ void add_smaller_intermediates(SearchResult& found, const Problem& problem, Sear
     }
     if (!smaller.candidates.empty() && smaller.candidates.front().cost.announced_bytes <= limit) break;
   }
-  found.candidates.insert(found.candidates.end(), added.begin(), added.end());
+  add_candidates(found, std::move(added));
+}
+
+void add_candidates(SearchResult& found, std::vector<Candidate> candidates) {
+  std::ranges::move(candidates, std::back_inserter(found.candidates));
   std::ranges::stable_sort(found.candidates, {}, [](const Candidate& candidate) { return candidate.cost.ns; });
 }
 

@@ -39,12 +39,12 @@ struct SearchResult {
 };
 
 struct SearchScope {
-  bool fused = true;       ///< else every statement is a nest of its own
-  bool transposes = true;  ///< dense operands may be converted as well
-  bool chains = true;      ///< sparse operands may be converted to chains of levels
-  bool opens = true;       ///< sparse operands may be opened in place, or marked
-  bool marks = true;       ///< with mark arrays too
+  bool fused = true;   ///< else every statement is a nest of its own
+  bool chains = true;  ///< dense operands may be transposed, sparse ones converted to chains of levels: not beside other assignments
+  bool opens = true;   ///< sparse operands may be opened in place, or marked
+  bool marks = true;   ///< with mark arrays too
 };
+inline constexpr SearchScope unfused_scope{.fused = false, .chains = false, .marks = false};
 
 /// Legal schedules, some that fit into memory among them where there are any. Deterministic: the effort is counted in loops priced, never
 /// in time; it grows with the time of all calls (search_budget.h) and is larger if a proof is wanted. Cancelled, it returns the
@@ -55,5 +55,8 @@ SearchResult search_schedules(const Problem& problem, SearchScope scope = {});
 /// intermediates take together, but it can bound each of them: the bound is halved until what it finds cheapest fits.
 /// So a chain keeps rows of its intermediates inside shared loops, which only the solver would find otherwise.
 void add_smaller_intermediates(SearchResult& found, const Problem& problem, SearchScope scope = {});
+
+/// Adds candidates, where their costs put them.
+void add_candidates(SearchResult& found, std::vector<Candidate> candidates);
 
 }  // namespace weft

@@ -164,7 +164,7 @@ std::vector<MarkedContractions> with_another_mark(const MarkedContractions& from
 }
 
 bool keys_intermediates(const Contractions& contractions) {
-  const ContractedTensor& result = contractions.tensors[contractions.steps.back().target.tensor];
+  const ContractedTensor& result = result_of(contractions);
   if (result.sparse() && !result.like) return false;
   for (std::size_t number = 0; number + 1 < contractions.steps.size(); ++number) {
     const ContractedTensor& target = contractions.tensors[contractions.steps[number].target.tensor];

@@ -1,7 +1,6 @@
 #include "engine/plan/space/shared_layouts.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "engine/plan/cost/access_model.h"
 #include "engine/plan/cost/cost_model.h"
@@ -15,12 +14,6 @@ constexpr std::size_t most_shared_modes = 3;
 
 void add(std::vector<Format>& formats, const Format& format) {
   if (std::ranges::none_of(formats, [&](const Format& other) { return same_layout(other, format); })) formats.push_back(format);
-}
-
-std::vector<std::uint32_t> first_order(std::size_t modes) {
-  std::vector<std::uint32_t> order(modes);
-  std::iota(order.begin(), order.end(), 0U);
-  return order;
 }
 
 const TensorAccess* access_of(const Network& network, TensorId operand) {
@@ -44,7 +37,7 @@ SharedLayouts operand_layouts(const Network& network, TensorId operand, const st
   const ContractedTensor tensor{{{}, TensorRole::operand, operand}, Storage::stored, facts.format.scalar, facts.format};
   for (const double fill_limit : dense_fill_limits) {
     const AccessModel model(read, tensor, AccessPath::of_loops(fill_limit), network, operands);
-    std::vector<std::uint32_t> order = first_order(facts.format.order());
+    std::vector<std::uint32_t> order = dense_format(facts.format.order()).mode_order;
     do {
       std::vector<IndexId> loops;
       for (const std::uint32_t mode : order) loops.push_back(access->indices[mode]);
@@ -62,7 +55,7 @@ SharedLayouts result_layouts(const Problem& problem) {
   if (plain.like || plain.delivered || result.indices.size() < 2) return {};
   if (result.indices.size() > most_shared_modes) return {{}, false};
   SharedLayouts found;
-  std::vector<std::uint32_t> order = first_order(result.indices.size());
+  std::vector<std::uint32_t> order = dense_format(result.indices.size()).mode_order;
   if (plain.format.all_dense()) {
     while (std::ranges::next_permutation(order).found) {
       found.formats.push_back(plain.format);

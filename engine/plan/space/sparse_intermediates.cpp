@@ -9,23 +9,6 @@ namespace {
 constexpr std::size_t most_chosen_alone = 2;
 constexpr std::size_t most_ordered_modes = 2;  // of an intermediate between nests, 3 if every order is wanted
 
-// Per step: indices that sparse operands below it restrict.
-std::vector<IndexSet> restricted_indices(const Contractions& contractions) {
-  std::vector<IndexSet> restricted(contractions.tensors.size());
-  std::vector<IndexSet> found;
-  for (const Contraction& step : contractions.steps) {
-    IndexSet all = 0;
-    for (const ScheduledAccess& factor : step.factors) {
-      const ContractedTensor& tensor = contractions.tensors[factor.tensor];
-      if (tensor.role != TensorRole::operand) all |= restricted[factor.tensor];
-      else if (tensor.sparse()) all |= index_set(factor.indices);
-    }
-    restricted[step.target.tensor] = all;
-    found.push_back(all);
-  }
-  return found;
-}
-
 // Intermediates that sparse factors restrict, and which of their modes.
 struct Restricted {
   std::uint32_t tensor = 0;
@@ -35,14 +18,20 @@ struct Restricted {
 
 std::vector<Restricted> restricted_intermediates(const Contractions& contractions) {
   std::vector<Restricted> found;
-  const std::vector<IndexSet> restricted = restricted_indices(contractions);
-  for (std::size_t number = 0; number < contractions.steps.size(); ++number) {
-    const ScheduledAccess& target = contractions.steps[number].target;
+  std::vector<IndexSet> restricted(contractions.tensors.size());  // by the sparse operands that a tensor is made from
+  for (const Contraction& step : contractions.steps) {
+    const ScheduledAccess& target = step.target;
+    IndexSet& all = restricted[target.tensor];
+    for (const ScheduledAccess& factor : step.factors) {
+      const ContractedTensor& tensor = contractions.tensors[factor.tensor];
+      if (tensor.role != TensorRole::operand) all |= restricted[factor.tensor];
+      else if (tensor.sparse()) all |= index_set(factor.indices);
+    }
     const bool intermediate = contractions.tensors[target.tensor].role == TensorRole::intermediate;
-    if (!intermediate || (restricted[number] & index_set(target.indices)) == 0) continue;
+    if (!intermediate || (all & index_set(target.indices)) == 0) continue;
     Restricted one{target.tensor, {}, {}};
     for (std::uint32_t mode = 0; mode < target.indices.size(); ++mode) {
-      (contains(restricted[number], target.indices[mode]) ? one.modes : one.others).push_back(mode);
+      (contains(all, target.indices[mode]) ? one.modes : one.others).push_back(mode);
     }
     found.push_back(std::move(one));
   }
@@ -81,7 +70,7 @@ bool are_few(const std::vector<Restricted>& intermediates, std::size_t most_mode
 }  // namespace
 
 std::vector<Contractions> with_sparse_intermediates(Contractions plain, bool every_order, bool for_dense_results) {
-  const ContractedTensor& result = plain.tensors[plain.steps.back().target.tensor];
+  const ContractedTensor& result = result_of(plain);
   std::vector<Contractions> found;
   if (!for_dense_results && (!result.sparse() || result.like)) {
     found.push_back(std::move(plain));

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "engine/plan/schedule/binding.h"
+#include "engine/plan/schedule/contractions.h"
 
 namespace weft {
 namespace {
@@ -49,17 +50,7 @@ const std::vector<Shape>& shapes_of(LeafSet leaves, std::map<LeafSet, std::vecto
     append_partitions(leaves, blocks, partitions);
     for (const std::vector<LeafSet>& partition : partitions) {
       std::vector<Shape> partial{{}};
-      for (const LeafSet block : partition) {
-        const std::vector<Shape>& below = shapes_of(block, known);
-        std::vector<Shape> longer;
-        for (const Shape& head : partial) {
-          for (const Shape& tail : below) {
-            longer.push_back(head);
-            longer.back().insert(longer.back().end(), tail.begin(), tail.end());
-          }
-        }
-        partial = std::move(longer);
-      }
+      for (const LeafSet block : partition) partial = concatenated(partial, shapes_of(block, known));
       for (Shape& shape : partial) {
         shape.push_back(partition);
         shapes.push_back(std::move(shape));
@@ -82,13 +73,6 @@ const std::vector<Shape>& shapes_of_few(std::size_t units) {
     return made;
   }();
   return kept[units];
-}
-
-std::uint32_t append_subtree(const ContractionTree& from, std::uint32_t node, ContractionTree& to) {
-  ContractionTree::Node copy = from.nodes[node];
-  for (std::uint32_t& child : copy.children) child = append_subtree(from, child, to);
-  to.nodes.push_back(std::move(copy));
-  return static_cast<std::uint32_t>(to.nodes.size() - 1);
 }
 
 // The units that the planner may combine: children of an open root, or nothing to combine at all.

@@ -6,7 +6,7 @@
 
 #include "drawn_networks.h"
 #include "engine/plan/schedule/schedule_text.h"
-#include "engine/plan/search/given.h"
+#include "engine/plan/search/planned.h"
 #include "engine/specialize.h"
 #include "long_ranges.h"
 #include "oracle/interpreted.h"

@@ -10,7 +10,7 @@
 #include "compiled_runs.h"
 #include "engine/plan/plan.h"
 #include "engine/plan/search/baseline.h"
-#include "engine/plan/search/given.h"
+#include "engine/plan/search/planned.h"
 #include "long_ranges.h"
 #include "oracle/interpreted.h"
 #include "oracle/stretched.h"

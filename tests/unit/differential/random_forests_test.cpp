@@ -9,7 +9,7 @@
 #include "engine/plan/plan.h"
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/search/baseline.h"
-#include "engine/plan/search/given.h"
+#include "engine/plan/search/planned.h"
 #include "long_ranges.h"
 #include "oracle/random_forest.h"
 #include "oracle/random_machine.h"

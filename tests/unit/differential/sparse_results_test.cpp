@@ -25,10 +25,6 @@ namespace {
 
 constexpr unsigned seconds_per_network = 60;
 
-const ScheduledTensor& result_of(const Schedule& schedule) {
-  return *std::ranges::find(schedule.tensors, TensorRole::result, &ScheduledTensor::role);
-}
-
 /// What is wrong with what a schedule means; empty if nothing is.
 std::string defect(const Schedule& schedule, const BuiltNetwork& built, const RequestedNetwork& requested) {
   const auto result = interpreted(schedule, built);

@@ -98,7 +98,7 @@ TEST_CASE("the models of an alternative are what they are without all others tha
         const PricedOrder order = models.order_of(contractions);
         const std::vector<std::uint32_t> numbers = models.numbers(order, paths);
         const CostModel model = models.model(order, numbers);
-        return IntervalProgram(model, true, models.table(), numbers).solve();
+        return IntervalProgram(model, true, &models.table(), numbers).solve();
       };
       AlternativeModels alone(given);
       const auto expected = nests(alone);

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/plan/search/given.h"
+#include "engine/plan/search/planned.h"
 #include "unit/plan/networks.h"
 
 namespace explanation_test {

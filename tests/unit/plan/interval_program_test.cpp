@@ -48,7 +48,7 @@ TEST_CASE("the dynamic program finds the cheapest of all enumerated schedules") 
       }
     }
     const Problem proving{made.network, made.operands, everything(made.options)};
-    const SearchResult found = search_schedules(proving, {.transposes = false, .chains = false, .opens = false});
+    const SearchResult found = search_schedules(proving, {.chains = false, .opens = false});
     REQUIRE_FALSE(found.candidates.empty());
     CHECK(found.frontier.all_trees());
     CAPTURE(print(found.candidates.front().schedule, made.network));
@@ -88,7 +88,7 @@ TEST_CASE("with counted joins too") {
       cheapest = std::min(cheapest, cost(schedule, made).ns);
     }
     const Problem proving{made.network, made.operands, everything(made.options)};
-    const SearchResult found = search_schedules(proving, {.transposes = false, .chains = false, .opens = false});
+    const SearchResult found = search_schedules(proving, {.chains = false, .opens = false});
     REQUIRE_FALSE(found.candidates.empty());
     CAPTURE(print(found.candidates.front().schedule, made.network));
     CHECK(found.candidates.front().cost.ns == doctest::Approx(cheapest).epsilon(1e-9));
@@ -160,14 +160,14 @@ TEST_CASE("a full table leaves a legal nest that is no claim") {
       const auto least = IntervalProgram(model).solve();
       models.table().most_bytes = 0;
       CHECK(models.is_full());
-      const auto narrow = IntervalProgram(model, true, models.table(), numbers).solve();
+      const auto narrow = IntervalProgram(model, true, &models.table(), numbers).solve();
       if (!narrow) continue;
       REQUIRE(least.has_value());
       CHECK_FALSE(narrow->exact);
       CHECK(narrow->ns >= least->ns * (1 - 1e-12));
       if (narrow->ns > least->ns * (1 + 1e-9)) ++dearer;
       // Whoever finds it in the table claims nothing either.
-      const auto again = IntervalProgram(model, true, models.table(), numbers).solve();
+      const auto again = IntervalProgram(model, true, &models.table(), numbers).solve();
       REQUIRE(again.has_value());
       CHECK_FALSE(again->exact);
     }

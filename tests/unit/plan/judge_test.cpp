@@ -37,7 +37,9 @@ class Priced {
   /// Whether the result has compressed levels.
   bool appends() const { return order_.result != nullptr; }
 
-  std::optional<IntervalProgram::Nests> solve(IntervalTable& table) const { return IntervalProgram(model_, true, table, numbers_).solve(); }
+  std::optional<IntervalProgram::Nests> solve(IntervalTable& table) const {
+    return IntervalProgram(model_, true, &table, numbers_).solve();
+  }
 
   /// What cost() says of the schedule with these loops; nothing if it is not legal, or if its layouts are not those priced.
   std::optional<double> judged(const IntervalProgram::Nests& nests) const {

@@ -1,11 +1,10 @@
 // What all plans of a problem take at least, and plans that have to stay below something.
-#include "engine/plan/search/problem_bound.h"
+#include "engine/plan/plan.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
-#include "engine/plan/plan.h"
 #include "unit/plan/networks.h"
 #include "unit/plan/random_networks.h"
 
