@@ -303,7 +303,8 @@ class Generator {
   void load_steady_rows(const loop::For& each, Scope& scope);
   bool sums_scalars(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest,
                     const Scope& scope) const;
-  bool sums_in_register(const loop::Statement& statement, const Scope& scope) const;
+  bool sums_in_register(const loop::Statement& statement, const loop::Block& body, const Scope& scope) const;
+  bool stays_in(const loop::Block& body, loop::AccessId factor) const;
   bool sums_short_fibers(const loop::For& each, std::span<const loop::Step> rest, const Scope& scope) const;
   bool sums_rows(const loop::For& each, std::span<const Driver> drivers, std::span<const loop::Step> rest, const Scope& scope) const;
   /// Of a scalar reduction: an addition takes four cycles, and one can start in each.

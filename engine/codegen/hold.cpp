@@ -145,13 +145,24 @@ void Generator::add_side_sums(const SideSums& side) {
       emit_->set(side.row[n], arithmetic::add(emit_->ir(), emit_->get(side.row[n]), emit_->get(sum[n])));
 }
 
-/// A product of inputs that is added to a scalar in a register.
-bool Generator::sums_in_register(const loop::Statement& statement, const Scope& scope) const {
+/// A product that is added to a scalar in a register, of inputs and of workspaces that the body leaves as they are: y += z * B for a
+/// row z that a loop before has filled.
+bool Generator::sums_in_register(const loop::Statement& statement, const loop::Block& body, const Scope& scope) const {
   const auto* sum = std::get_if<loop::Accumulate>(&statement.node);
   if (!sum) return false;
   const StorageCode& target = storage_of(sum->target);
   return scope.cursors[sum->target].bound == target.levels.size() && scope.held[target.id].size() == 1 &&
-         std::ranges::all_of(sum->factors, [&](loop::AccessId factor) { return storage_of(factor).storage->role == loop::Role::input; });
+         std::ranges::all_of(sum->factors, [&](loop::AccessId factor) { return stays_in(body, factor); });
+}
+
+/// Whether a loop's body reads what is the same whichever iteration runs first: an input, or a dense workspace that it does not add to.
+bool Generator::stays_in(const loop::Block& body, loop::AccessId factor) const {
+  const loop::Storage& storage = *storage_of(factor).storage;
+  if (storage.role == loop::Role::input) return true;
+  const bool dense = std::ranges::all_of(storage.levels, [](const auto& level) { return is_dense(level.kind); });
+  return storage.role == loop::Role::workspace && dense && std::ranges::none_of(uses(body).targets, [&](loop::AccessId target) {
+    return program_.accesses[target].storage == program_.accesses[factor].storage;
+  });
 }
 
 /// A plain reduction: one fiber, dense factors only, every target a scalar in a register.
@@ -162,7 +173,8 @@ bool Generator::sums_scalars(const loop::For& each, std::span<const Driver> driv
       each.body.empty())
     return false;
   if (!rest_is_dense(rest, drivers, scope)) return false;
-  return std::ranges::all_of(walked_body(each), [&](const loop::Statement& statement) { return sums_in_register(statement, scope); });
+  const loop::Block& body = walked_body(each);
+  return std::ranges::all_of(body, [&](const loop::Statement& statement) { return sums_in_register(statement, body, scope); });
 }
 
 /// The same of rows: one fiber, marked @unroll, with nothing inside but vector loops over dense factors that add to rows in registers.
@@ -181,8 +193,7 @@ bool Generator::sums_rows(const loop::For& each, std::span<const Driver> drivers
       const auto& sum = std::get<loop::Accumulate>(last.node);
       const StorageCode& target = storage_of(sum.target);
       const bool row = !scope.held[target.id].empty() && !scope.flags[target.id].place() && !tiles_[target.id];
-      return row &&
-             std::ranges::all_of(sum.factors, [&](loop::AccessId factor) { return storage_of(factor).storage->role == loop::Role::input; });
+      return row && std::ranges::all_of(sum.factors, [&](loop::AccessId factor) { return stays_in(body, factor); });
     });
   });
 }
@@ -191,7 +202,7 @@ bool Generator::sums_rows(const loop::For& each, std::span<const Driver> drivers
 /// groups, `for j_0: locate B, locate x { for j_1: drive B { y += B * x } }` with two entries each.
 bool Generator::sums_short_fibers(const loop::For& each, std::span<const loop::Step> rest, const Scope& scope) const {
   if (options_.strict_fp || options_.symbolic || !rest_is_dense(rest, {}, scope) || has_running_loop(each.body)) return false;
-  const auto is_sum = [&](const loop::Statement& statement) { return sums_in_register(statement, scope); };
+  const auto is_sum = [&](const loop::Statement& statement) { return sums_in_register(statement, each.body, scope); };
   return std::ranges::all_of(each.body, [&](const loop::Statement& statement) {
     const auto* fiber = std::get_if<loop::For>(&statement.node);
     return fiber ? loop::is_short_loop(program_, *fiber) && std::ranges::all_of(fiber->body, is_sum) : is_sum(statement);

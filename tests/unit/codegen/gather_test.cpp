@@ -41,4 +41,28 @@ TEST_CASE("sums of fibers are gathered where they are marked") {
   CHECK_FALSE(gathers(code_of("@vector", 512, {.checked = true})));
 }
 
+TEST_CASE("several sums over a row that a loop before has filled do not wait for each other") {
+  const Expected<loop::Program> program = loop::parse(R"(program rows
+  index  i, j
+  input  A : f64 {dense, compressed<32,32>}   access A[i,j]
+  input  B : f64 {dense, compressed<32,32>}   access B[i,j]
+  output y : f64 {dense}                      access y[i]
+  for i: locate A, locate B, insert y @parallel(y: owner)
+    with z[j] : f64 {dense}
+      for j: drive A, insert z
+        z += A
+      for j: drive B, locate z
+        y += z * B
+)");
+  REQUIRE_MESSAGE(program.has_value(), program.error().message);
+  const auto products = [&](const CodeOptions& options) {
+    const Expected<std::string> code = llvm_text(*program, test::host_with_bits(128), options);
+    REQUIRE_MESSAGE(code.has_value(), code.error().message);
+    std::size_t count = 0;
+    for (std::size_t at = code->find("fmul"); at != std::string::npos; at = code->find("fmul", at + 1)) ++count;
+    return count;
+  };
+  CHECK(products({}) > 2 * products({.strict_fp = true}));
+}
+
 }  // namespace gather_test
