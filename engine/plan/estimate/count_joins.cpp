@@ -12,22 +12,97 @@
 #include "engine/plan/estimate/join_walk.h"
 #include "runtime/charge.h"
 #include "runtime/indices.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 namespace {
 
 double place_of(std::uint64_t coordinate) { return static_cast<double>(hash_of(coordinate) >> 11) * 0x1p-53; }
 
+// Modes that together are an index: i/4 and i%4 of A(i/4,j,i%4) in blocks. The first digit's mode stands for all of it.
+struct Digits {
+  std::size_t mode = 0;
+  std::uint64_t divisor = 1;
+  std::vector<std::pair<std::size_t, std::uint64_t>> lower = {};  // modes and their divisors
+  bool all_there = true;      // of each first digit all others are: their levels are dense
+  std::uint64_t extent = 0;   // of the index
+  ModeSet lower_modes() const {
+    ModeSet modes = 0;
+    for (const auto& [digit, of] : lower) modes |= ModeSet{1} << digit;
+    return modes;
+  }
+};
+
+// The digits of the index that this mode holds the first one of, if all of them are there.
+std::optional<Digits> digits_of(const Network& network, const Occurrence& occurrence, const Format& levels, std::size_t first) {
+  const TensorDeclaration& tensor = network.tensors[occurrence.tensor];
+  const IndexId index = occurrence.indices[first];
+  const auto is_part = [&](std::size_t mode) { return !tensor.is_sum(mode) && !tensor.is_unordered(mode) && mode < tensor.parts.size(); };
+  if (!is_part(first) || tensor.parts[first].modulus != 0) return std::nullopt;
+  Digits digits{.mode = first, .divisor = tensor.parts[first].divisor, .extent = network.indices[index].extent};
+  std::uint64_t above = digits.divisor;
+  while (above > 1) {
+    std::size_t mode = 0;
+    const auto is_next = [&] {
+      return mode != first && occurrence.indices[mode] == index && is_part(mode) && tensor.parts[mode].modulus > 1 &&
+             tensor.parts[mode].divisor * tensor.parts[mode].modulus == above;
+    };
+    while (mode < occurrence.indices.size() && !is_next()) ++mode;
+    if (mode == occurrence.indices.size()) return std::nullopt;
+    above = tensor.parts[mode].divisor;
+    digits.lower.emplace_back(mode, above);
+  }
+  for (std::size_t level = 0; level < levels.order(); ++level) {
+    const bool is_lower = (digits.lower_modes() >> levels.mode_order[level] & 1) != 0;
+    digits.all_there = digits.all_there && (!is_lower || is_dense(levels.levels[level].kind));
+  }
+  return digits;
+}
+
+// Puts the coordinates of the index in the place of its first digits, and leaves out what lies beyond its extent.
+Expected<void> compose(const Digits& digits, Coordinates& all, const Resources& resources) {
+  std::vector<Indices> lower;
+  for (const auto& [mode, divisor] : digits.lower) lower.emplace_back(all.crd[mode], coordinate_bits(all.extents[mode]));
+  const Indices first(all.crd[digits.mode], coordinate_bits(all.extents[digits.mode]));
+  std::vector<std::uint64_t> whole;
+  std::vector<std::uint64_t> kept;
+  for (std::uint64_t n = 0; n < all.count; ++n) {
+    std::uint64_t coordinate = first[n] * digits.divisor;
+    for (std::size_t digit = 0; digit < lower.size(); ++digit) coordinate += lower[digit][n] * digits.lower[digit].second;
+    if (coordinate >= digits.extent) continue;
+    whole.push_back(coordinate);
+    kept.push_back(n);
+  }
+  for (std::size_t mode = 0; mode < all.crd.size(); ++mode) {
+    const bool is_first = mode == digits.mode;
+    const unsigned bits = coordinate_bits(is_first ? digits.extent : all.extents[mode]);
+    auto made = Buffer::allocate(kept.size() * bits / 8, resources.memory, "coordinates");
+    if (!made) return std::unexpected(made.error());
+    const Indices before(all.crd[mode], coordinate_bits(all.extents[mode]));
+    for (std::size_t n = 0; n < kept.size(); ++n) {
+      const std::uint64_t coordinate = is_first ? whole[n] : before[kept[n]];
+      if (bits == 32) made->as<std::uint32_t>()[n] = static_cast<std::uint32_t>(coordinate);
+      else made->as<std::uint64_t>()[n] = coordinate;
+    }
+    all.crd[mode] = std::move(*made);
+  }
+  all.extents[digits.mode] = digits.extent;
+  all.count = kept.size();
+  return {};
+}
+
 }  // namespace
 
 struct JoinCounter::State {
   std::map<IndexId, double> extents;
   std::set<std::size_t> located;  // bits of modes that hold parts of indices
+  std::map<TensorId, std::vector<Digits>> composed;  // modes that stand for a whole index
   std::vector<Occurrence> known;
   std::map<TensorId, const Tensor*> operands;
   std::map<TensorId, Statistics> statistics;
   // By what tensors share that have one pattern: A(i,k) * A(k,j) of three names for one A lists its entries once.
-  using Pattern = const std::vector<LevelArrays>*;
+  using Pattern = std::pair<const std::vector<LevelArrays>*, bool>;  // and whether its digits are composed
+  Pattern pattern_of(TensorId tensor) const { return {&operands.at(tensor)->levels(), composed.contains(tensor)}; }
   std::map<Pattern, Coordinates> entries;
   struct Listed {
     Charge charge;
@@ -46,13 +121,30 @@ struct JoinCounter::State {
     std::vector<IndexId> indices;    // by mode
     std::vector<std::size_t> modes;  // of the projection
     std::vector<std::pair<std::size_t, std::size_t>> equal = {};  // modes of one index: its entries are on their diagonal
+    ModeSet held = 0;  // of the projection, with all digits
   };
 
+  const Digits* digits_at(TensorId tensor, std::size_t mode) const {
+    const auto of = composed.find(tensor);
+    if (of == composed.end()) return nullptr;
+    const auto found = std::ranges::find(of->second, mode, &Digits::mode);
+    return found == of->second.end() ? nullptr : &*found;
+  }
+  // Of an index whose first digit is among these modes: the mode that holds that stands for both.
+  bool is_lower_digit(TensorId tensor, std::size_t mode, ModeSet among) const {
+    const auto of = composed.find(tensor);
+    return of != composed.end() && std::ranges::any_of(of->second, [&](const Digits& digits) {
+      return (digits.lower_modes() >> mode & 1) != 0 && (among >> digits.mode & 1) != 0;
+    });
+  }
+
   Expected<const Coordinates*> coordinates(TensorId tensor) {
-    const Pattern pattern = &operands.at(tensor)->levels();
+    const Pattern pattern = pattern_of(tensor);
     if (const auto found = entries.find(pattern); found != entries.end()) return &found->second;
     auto made = weft::entries(*operands.at(tensor), false, resources);
     if (!made) return std::unexpected(made.error());
+    for (const Digits& digits : composed.contains(tensor) ? composed.at(tensor) : std::vector<Digits>())
+      if (auto done = compose(digits, *made, resources); !done) return std::unexpected(done.error());
     return &entries.emplace(pattern, std::move(*made)).first->second;
   }
 
@@ -70,7 +162,7 @@ struct JoinCounter::State {
   const EntriesByCoordinate* by_coordinate(TensorId tensor, std::size_t mode, const Coordinates& all) {
     const std::uint64_t extent = all.extents[mode];
     if (!EntriesByCoordinate::is_small(all.count, extent)) return nullptr;
-    const std::pair place(Pattern(&operands.at(tensor)->levels()), mode);
+    const std::pair place(pattern_of(tensor), mode);
     std::optional<Listed>& made = listed[place];
     if (!made && ++asked[place] > 1) {
       auto charge = resources.memory.charge(EntriesByCoordinate::bytes(all.count, extent), "lists of entries");
@@ -236,7 +328,14 @@ JoinCounter::JoinCounter(const Network& network, const std::vector<OperandFacts>
   for (const Occurrence& occurrence : state_->known) {
     for (std::size_t mode = 0; mode < occurrence.indices.size(); ++mode) {
       if (network.tensors[occurrence.tensor].is_located(mode)) {
-        state_->located.insert(occurrence.first_bit + mode);
+        const auto digits = digits_of(network, occurrence, facts_of(facts, occurrence.tensor).format, mode);
+        if (!digits) {
+          state_->located.insert(occurrence.first_bit + mode);
+          continue;
+        }
+        std::vector<Digits>& known = state_->composed[occurrence.tensor];
+        if (std::ranges::find(known, mode, &Digits::mode) == known.end()) known.push_back(*digits);
+        state_->extents.try_emplace(occurrence.indices[mode], static_cast<double>(digits->extent));
         continue;
       }
       state_->extents[occurrence.indices[mode]] = static_cast<double>(network.tensors[occurrence.tensor].extents[mode]);
@@ -297,7 +396,15 @@ std::optional<JoinCounter::State::Joined> JoinCounter::State::joined(JoinSet joi
     Member member{occurrence.tensor, occurrence.indices, {}};
     for (std::size_t mode = 0; mode < occurrence.indices.size(); ++mode) {
       if ((join >> (occurrence.first_bit + mode) & 1) == 0) continue;
-      if (located.contains(occurrence.first_bit + mode)) return std::nullopt;
+      const auto own = static_cast<ModeSet>((join & occurrence.all()) >> occurrence.first_bit);
+      if (located.contains(occurrence.first_bit + mode)) {
+        if (!is_lower_digit(occurrence.tensor, mode, own)) return std::nullopt;
+        continue;
+      }
+      const Digits* const digits = digits_at(occurrence.tensor, mode);
+      if (digits != nullptr && !digits->all_there && (digits->lower_modes() & ~own) != 0) return std::nullopt;
+      const ModeSet held = (ModeSet{1} << mode) | (digits != nullptr ? digits->lower_modes() : 0);
+      member.held |= held;
       const IndexId index = occurrence.indices[mode];
       const auto first = std::ranges::find(member.modes, index, [&](std::size_t other) { return occurrence.indices[other]; });
       if (first != member.modes.end()) {
@@ -307,7 +414,7 @@ std::optional<JoinCounter::State::Joined> JoinCounter::State::joined(JoinSet joi
       member.modes.push_back(mode);
       Use& use = all.uses[index];
       ++use.operands;
-      use.distinct = std::min(use.distinct, statistics.at(occurrence.tensor).distinct(ModeSet{1} << mode));
+      use.distinct = std::min(use.distinct, statistics.at(occurrence.tensor).distinct(held));
       use.extent = extents.at(index);
     }
     if (member.modes.empty()) continue;
@@ -324,7 +431,7 @@ std::vector<std::uint32_t> JoinCounter::State::name_by_form(Joined& joined) cons
   constexpr std::size_t most_ordered = 5;
   std::vector<std::uint32_t> patterns;  // the first tensor that has it
   for (const Member& member : joined.members) {
-    const auto same = [&](const auto& operand) { return &operand.second->levels() == &operands.at(member.tensor)->levels(); };
+    const auto same = [&](const auto& operand) { return pattern_of(operand.first) == pattern_of(member.tensor); };
     patterns.push_back(std::ranges::find_if(operands, same)->first);
   }
   if (std::set(patterns.begin(), patterns.end()).size() == patterns.size()) return {};
@@ -377,12 +484,8 @@ Expected<double> JoinCounter::State::counted_ratio(const Joined& joined) {
   std::map<IndexId, Use> uses = joined.uses;
   double independent = 1;
   for (const Member& member : members) {
-    ModeSet modes = 0;
-    for (const std::size_t mode : member.modes) {
-      modes |= ModeSet{1} << mode;
-      independent /= uses[member.indices[mode]].extent;
-    }
-    independent *= statistics.at(member.tensor).distinct(modes);
+    for (const std::size_t mode : member.modes) independent /= uses[member.indices[mode]].extent;
+    independent *= statistics.at(member.tensor).distinct(member.held);
   }
   for (const auto& [index, use] : uses) independent *= use.extent;
   const std::vector<IndexId> ranked = ranked_indices(uses);

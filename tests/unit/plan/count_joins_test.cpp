@@ -102,6 +102,41 @@ TEST_CASE("a join that is counted whole has its exact size") {
   CHECK(*semijoin * made.first_distinct() * rows / 300 <= made.first_distinct() + 1e-6);
 }
 
+TEST_CASE("a matrix in blocks, located at the digits of an index, joins as its entries do") {
+  // A(i/2,j,i%2) beside A(i,j), an entry in every other row: each is there, where independence expects one in sixty.
+  constexpr std::uint32_t extent = 60;
+  Pairs pairs;
+  Coordinates places{{extent / 2, extent, 2}, {}, {}, Scalar::f64, 0};
+  for (std::uint32_t i = 0; i < extent - 1; i += 2) pairs.emplace(i, i * 7 % extent);
+  places.count = pairs.size();
+  places.values = std::move(*Buffer::allocate(places.count * 8, Memory{}, "values"));
+  for (double& value : places.values.as<double>()) value = 1;
+  for (std::size_t mode = 0; mode < 3; ++mode) {
+    places.crd.push_back(std::move(*Buffer::allocate(places.count * 4, Memory{}, "coordinates")));
+    auto next = places.crd.back().as<std::uint32_t>().begin();
+    for (const auto& [i, j] : pairs) *next++ = mode == 0 ? i / 2 : mode == 1 ? j : i % 2;
+  }
+  const Tensor blocks = std::move(*build(std::move(places), *parse_format("dsd"), Resources(), "A"));
+  const Tensor rows = matrix_of(pairs, extent, extent);
+  OwnedProblem made = problem("A:iji:dsd:1 B:ij:ss:1 -> i", {{'i', extent}, {'j', extent}});
+  TensorDeclaration& declared = made.network.tensors[made.operands[0].tensor];
+  declared.parts = {{2, 0}, {}, {1, 2}};
+  declared.extents = {extent / 2, extent, 2};
+  made.operands[0].statistics = statistics(blocks, Threads(1));
+  made.operands[1].statistics = statistics(rows, Threads(1));
+  JoinCounter counter(made.network, made.operands, {{made.operands[0].tensor, &blocks}, {made.operands[1].tensor, &rows}},
+                      JoinBudget::exact(), Resources());
+  const double entries = static_cast<double>(pairs.size());
+  const double independent = 2 * entries * entries / (extent * extent);  // places of blocks, of which half are padding
+  for (const JoinSet join : {JoinSet{0b11011}, JoinSet{0b11111}}) {
+    const auto ratio = counter.ratio(join);
+    REQUIRE(ratio);
+    CHECK(*ratio * independent == doctest::Approx(entries));
+  }
+  // Neither a block's row without its number, nor rows of blocks alone, say more than independence where all are there.
+  CHECK(counter.ratio(0b11110).value() == 1);
+}
+
 TEST_CASE("a sampled join comes near the exact one, the same at every time") {
   Wedge made = wedge(12000);
   JoinCounter sampled = made.counter({3000, 1e9, 1e6});
