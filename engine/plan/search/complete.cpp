@@ -80,6 +80,23 @@ void decide_loops(Schedule& schedule, const CostModel& model) {
   }
 }
 
+// Prices take any index of a dense intermediate for the one whose neighbours are adjacent. Where its reader runs over one in a vector loop
+// and its writer goes entry by entry, it is the reader's: x[j,k,m] += P[k,j,n] * S[m,n] over j, n, k, m is stored with j last for
+// E[i,j] += P[k,i,m] * x[j,k,m] over m, i, k, j, of which a vector would else gather elements 32 KB apart.
+void turn_to_readers(Schedule& schedule) {
+  for (std::size_t writer = 0; writer < schedule.statements.size(); ++writer) {
+    ScheduledTensor& tensor = schedule.tensors[schedule.statements[writer].target.tensor];
+    if (tensor.role != TensorRole::intermediate || !tensor.format.all_dense() || schedule.statements[writer].vector) continue;
+    const std::size_t reader = reader_of(schedule, schedule.statements[writer].target.tensor);
+    if (reader == schedule.statements.size() || !schedule.statements[reader].vector) continue;
+    const IndexId row = *schedule.statements[reader].vector;
+    const auto mode = std::ranges::find(tensor.modes, row) - tensor.modes.begin();
+    if (static_cast<std::size_t>(mode) == tensor.modes.size() || contains(shared_indices(schedule, writer, reader), row)) continue;
+    std::erase(tensor.format.mode_order, static_cast<std::uint32_t>(mode));
+    tensor.format.mode_order.push_back(static_cast<std::uint32_t>(mode));
+  }
+}
+
 void decide_roots(Schedule& schedule, const CostModel& model) {
   const auto price = [&](Outside outside, IndexId index, StatementRange range, std::size_t, double) {
     const LoopPrice loop = model.price(outside, index, range, model.others(schedule, range));
@@ -187,6 +204,7 @@ Schedule complete(const Contractions& contractions, const LoopNests& nests, cons
   decide_result_order(schedule, result_of(contractions), model);
   decide_drains(schedule, model);
   decide_loops(schedule, model);
+  turn_to_readers(schedule);
   decide_roots(schedule, model);
   return merge_layouts(with_widths(std::move(schedule), network, operands));
 }
