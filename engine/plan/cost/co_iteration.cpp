@@ -32,11 +32,13 @@ double search_ns(const Machine& machine, double length) {
   return machine.search_base + machine.search_halving * std::log2(std::max(1.0, length / compared_at_once));
 }
 
-// A vector of coordinates at a time, half of them where the coordinate is there; of more than one, a guess of which is the last.
+// A vector of coordinates at a time. Fibers of some 16 entries have one vector or two, which is guessed wrong every other time, and so is
+// whichever is the last of more (bench/measured/lookups.md).
 double scan_ns(const Machine& machine, double length) {
   constexpr double vector_ns = 0.8;
-  const double more = std::max(0.0, length / compared_at_once - 1);
-  return machine.search_base + vector_ns * more + machine.branch_miss * std::min(1.0, more);
+  constexpr double guesses = 0.5;
+  const double more = std::max(0.0, length / compared_at_once - 0.5);
+  return machine.search_base + vector_ns * more + machine.branch_miss * std::min(guesses, more);
 }
 
 // Measured on one thread beside the same operand in compressed levels (bench/measured/lookups.md). Slots are looked at a vector at a
