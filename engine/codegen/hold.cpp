@@ -155,7 +155,7 @@ bool Generator::sums_in_register(const loop::Statement& statement, const loop::B
          std::ranges::all_of(sum->factors, [&](loop::AccessId factor) { return stays_in(body, factor); });
 }
 
-/// Whether a loop's body reads what is the same whichever iteration runs first: an input, or a dense workspace that it does not add to.
+/// Whether all that a loop's body reads stays as it was when the loop began: an input, or a dense workspace that it does not add to.
 bool Generator::stays_in(const loop::Block& body, loop::AccessId factor) const {
   const loop::Storage& storage = *storage_of(factor).storage;
   if (storage.role == loop::Role::input) return true;

@@ -269,12 +269,13 @@ double StatementModels::unforeseen_ns(std::uint32_t statement, std::size_t facto
   const double ns = options_.machine.branch_miss;
   if (access.is_converted() && (model.unasked & access.indices()) != 0) {
     // By the loops themselves: which of them run into each other depends on their order.
-    const bool ends = !in_range && !access.is_remembered(0);
-    return (ends ? ns * access.unforeseen_end_below(after, model.unasked) : 0) + entering;
+    const bool pays = !in_range && !access.is_remembered(0);
+    return (pays ? ns * access.unforeseen_end_below(after, model.unasked) : 0) + entering;
   }
   if (access.is_remembered(before) && model.ends_alone(access, bound)) return entering;
   if (!access.is_remembered(after) || (model.walks && access.begins_walk(after))) return (in_range ? 0 : ns) + entering;
-  return ns * access.unforeseen_ends(after, model.unasked, in_range) * share_below(statement, access, bound, index, inside, after) + entering;
+  const double ends = access.unforeseen_ends(after, model.unasked, in_range);
+  return ns * ends * share_below(statement, access, bound, index, inside, after) + entering;
 }
 
 // Of a converted operand: below an index that is asked for, inside others that are not, a range ends and another begins. x[l] +=

@@ -90,7 +90,7 @@ Expected<void> put(Value& place, Expected<Read> read) {
   return {};
 }
 
-// What is wrong with a word of the line; memory that ran out is no defect of it.
+// The defect of a word of the line; memory that ran out is no defect of it.
 std::unexpected<Error> wrong(const ScheduleLine& line, const Error& error) {
   return error.kind == ErrorKind::resource ? std::unexpected(error) : line.wrong(error.message);
 }
