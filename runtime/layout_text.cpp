@@ -134,6 +134,9 @@ class LayoutParser {
       layout_.modes.push_back(std::move(name));
       mode_places_.push_back(place);
     } while (take(","));
+    skip();
+    const bool is_level = at_ < text_.size() && std::string_view(":/%+-*").find(text_[at_]) != std::string_view::npos;
+    if (is_level && text_.find("->") == text_.npos) return wrong(at_, "the modes stand before the levels, as in (i,j) -> (i:d, j:s)");
     return expect(")", "a mode is followed by ',' or ')'");
   }
 

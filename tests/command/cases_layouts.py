@@ -111,6 +111,9 @@ def case_wrong_layouts_show_where(weft):
     weft.error("layout", "(i,j) -> (i/2:d, j:d(..i+1), i%2:d)", "--shape", "4x5",
                says=["the levels above do not tell the bounds of level j:d(..i+1)", "\n  (i,j) -> (i/2:d, j:d(..i+1), i%2:d)\n                      ^"])
     weft.error("layout", "", "--shape", "3x4", says=["layout: the text ends early: a layout begins with its modes, as (i,j)", "\n  ^"])
+    for text, caret in (("(i:d, j:s desc)", 2), ("(i/4:d, j:s)", 2), ("(i,j/2:s)", 4)):  # as texts abbreviate it
+        weft.error("layout", text, "--shape", "3x4",
+                   says=["layout: the modes stand before the levels, as in (i,j) -> (i:d, j:s)", "\n  " + " " * caret + "^"])
     weft.error("layout", "(i,j) -> (i/3:d, i%4:d, j:s)", "--shape", "100x200", says="weft cannot invert (i/3, i%4); write i/3 with i%3")
     weft.error("layout", "(i,j) -> (i:d, j:r)", "--shape", "3x4", status=3, says="reserved")
     weft.error("layout", "csr", "--shape", "3x4x5", says="has 2 modes, but the tensor has order 3")
