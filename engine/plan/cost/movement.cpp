@@ -265,7 +265,7 @@ double StatementModels::unforeseen_ns(std::uint32_t statement, std::size_t facto
   if (rest == 0 || !model.ends_alone(access, bound | one_index(index))) return 0;
   const bool in_range = contains(model.unasked, index);
   double entering = kept ? entering_inside_ns(statement, access, bound, index, inside, after) : 0;
-  if (enters_again(model, access, before)) entering += options_.machine.loop_entry + options_.machine.fiber_entry;
+  if (!in_range && enters_again(model, access, before)) entering += options_.machine.loop_entry + options_.machine.fiber_entry;
   const double ns = options_.machine.branch_miss;
   if (access.is_converted() && (model.unasked & access.indices()) != 0) {
     // By the loops themselves: which of them run into each other depends on their order.

@@ -58,6 +58,8 @@ TEST_CASE("an operand is converted so that what nothing asks for lies in one ran
   // One sum for each l, not 800,000 additions to l in memory.
   CHECK(loops(found, made, 0).front() == 'l');
   CHECK(found.schedule.tensors[0].converted);
+  // No loop is entered within the range, so that nothing is won by a chain, whose coordinates take more.
+  CHECK(std::ranges::count(found.schedule.tensors[0].format.levels, LevelKind::compressed_nonunique, &Level::kind) == 0);
 }
 
 TEST_CASE("TTMc of order 4 does not go over strided rows of its result that meet in few sets of a cache") {
