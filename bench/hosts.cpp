@@ -358,12 +358,17 @@ Expected<void> host_calls(unsigned threads, Errors& errors) {
   return converted_layout(threads, errors);
 }
 
-static Expected<void> large_and_shared(const std::string& data, Expected<void> done, Errors& errors) {
+static Expected<void> methods(const std::string& data, bool calls_too, Expected<void> done, Errors& errors) {
   for (const unsigned threads : {1U, 2U}) {
     if (done) print_head(fmt::format("Large operands, {} thread{}", threads, threads > 1 ? "s" : ""));
-    if (done) done = host_calls(threads, errors);
+    if (done && calls_too) done = host_calls(threads, errors);
     if (done) done = host_methods(data, threads, errors);
   }
+  return done;
+}
+
+static Expected<void> large_and_shared(const std::string& data, Expected<void> done, Errors& errors) {
+  done = methods(data, true, std::move(done), errors);
   if (done) print_head("Shared engines and tensors");
   if (done) done = host_sharing(errors);
   return done;
@@ -372,10 +377,11 @@ static Expected<void> large_and_shared(const std::string& data, Expected<void> d
 int hosts(const std::string& data, const std::string& only) {
   Errors errors;
   Expected<void> done;
-  if (only != "pieces") print_head(only.empty() ? "Small calls, 1 thread" : "Threads of a host");
+  if (only == "methods") done = methods(data, false, std::move(done), errors);
+  if (only.empty() || only == "threads") print_head(only.empty() ? "Small calls, 1 thread" : "Threads of a host");
   if (only == "threads") done = threads_on_engines(errors);
   if (only.empty()) done = tiny_host_calls(errors);
-  if (done && only != "threads") {
+  if (done && (only.empty() || only == "pieces")) {
     print_head("Tensors in pieces");
     done = host_pieces(errors);
   }
