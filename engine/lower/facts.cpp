@@ -4,6 +4,7 @@
 #include <set>
 
 #include "engine/loop/dense_product.h"
+#include "engine/loop/overloaded.h"
 #include "runtime/level_traits.h"
 
 namespace weft {
@@ -17,7 +18,7 @@ class FixedIndices {
   FixedIndices(const LoweredNest& nest, const Network& network, bool presence_counts)
       : nest_(nest), network_(network), presence_counts_(presence_counts) {
     visit(nest.program.body, 0, false);
-    visit_products();
+    visit_products(nest.program.body, std::vector<std::uint32_t>(nest.program.accesses.size(), 0));
   }
   const std::set<loop::IndexId>& indices() const { return indices_; }
 
@@ -34,16 +35,31 @@ class FixedIndices {
   }
 
   /// Of C(i,k) = A(i,j) * B(k,j) all columns are transposed to be added to several rows, which takes more than it saves if these are few;
-  /// which of several loops has them is told by the extents of all.
-  void visit_products() {
-    for (const loop::Statement& statement : nest_.program.body) {
-      const auto* root = std::get_if<loop::For>(&statement.node);
-      const std::vector<std::uint32_t> none(nest_.program.accesses.size(), 0);
-      const auto product = root != nullptr ? loop::dense_product(nest_.program, *root, none) : std::nullopt;
-      if (!product || nest_.program.accesses[product->right].indices.back() == product->column->index) continue;
-      indices_.insert({product->row->index, product->column->index});
-      for (const loop::For* each : product->outer) indices_.insert(each->index);
-    }
+  /// which of several loops has them is told by the extents of all. `bound`: levels of each access that are, around the block.
+  void visit_products(const loop::Block& block, const std::vector<std::uint32_t>& bound) {
+    for (const loop::Statement& statement : block)
+      std::visit(loop::Overloaded{[&](const loop::For& each) {
+                                    if (takes_product(each, bound)) return;
+                                    visit_products(each.body, bound_by(each.steps, bound));
+                                  },
+                                  [&](const loop::Bind& bind) { visit_products(bind.body, bound_by(bind.steps, bound)); },
+                                  [&](const loop::With& with) { visit_products(with.body, bound); },
+                                  [](const loop::Accumulate&) {}},
+                 statement.node);
+  }
+
+  bool takes_product(const loop::For& each, const std::vector<std::uint32_t>& bound) {
+    const auto product = loop::dense_product(nest_.program, each, bound);
+    if (!product) return false;
+    if (nest_.program.accesses[product->right].indices.back() == product->column->index) return true;
+    indices_.insert({product->row->index, product->column->index});
+    for (const loop::For* outer : product->outer) indices_.insert(outer->index);
+    return true;
+  }
+
+  static std::vector<std::uint32_t> bound_by(const std::vector<loop::Step>& steps, std::vector<std::uint32_t> bound) {
+    for (const loop::Step& step : steps) ++bound[step.access];
+    return bound;
   }
 
   bool is_fixed(const loop::For& loop, std::size_t depth, bool in_with) const {

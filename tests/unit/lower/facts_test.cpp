@@ -64,6 +64,20 @@ TEST_CASE("extents of all loops that may have the rows of a dense product are fa
   CHECK(facts_of(product_of("lk", "l,k")).find("extent(i)") == std::string::npos);
 }
 
+TEST_CASE("a product of dense matrices is looked for below loops of others too") {
+  // x(i,j) = sum of B(j,k) * C(i,k) for each m, whose columns i are adjacent in x and lie apart in C: 2.35 -> 0.39 ms where 10,500 rows
+  // were not known to be many.
+  const Case given{{{'i', 25}, {'j', 1000}, {'k', 32}, {'m', 4}},
+                   "R i",
+                   {"T imj", "B jmk", "C ik"},
+                   "  layout T dss:1,0,2 f64\n  layout B ddd:0,1,2 f64\n  layout C dd:0,1 f64\n  intermediate x[i,j,m] ddd:2,1,0 f64\n"
+                   "  result R d:0 f64\n"
+                   "  x[i,j,m] += B[j,m,k] * C[i,k]   loops m,j,k,i   vector i\n"
+                   "  R[i] += T[i,m,j] * x[i,j,m]   loops m,i,j   fused 1\n"};
+  const std::string found = facts_of(given);
+  for (const char* fact : {"extent(i) = 25", "extent(j) = 1000"}) CHECK_MESSAGE(found.find(fact) != std::string::npos, found);
+}
+
 TEST_CASE("a row in registers is added to its target whatever the values are, so that none has to be finite") {
   CHECK(facts_of(product(8, "loops i,k,r   vector r")) == "fact   extent(r) = 8\n");
 }
