@@ -336,9 +336,10 @@ double CostModel::fiber_sum(IndexId index, StatementRange range, bool vector, co
   const StatementModels::Statement& statement = *statements_[range.first].model;
   // No loop of its own, unless rows side by side are written out; or a search for each entry.
   if ((all.one_entry && statement.lanes == 0) || all.late_ns > 0) return 1;
+  const bool scatters = statement.dense_target && !statement.sums(index) && statement.lanes == 0;
   // Entries of a walk do not wait for each other either, but for the sum: y(i) = T(i,j,k) * B(j) * C(k) over 2 million in duq takes 0.85 to
-  // 1.4 ns for each, and 3 where each adds to an element of its own.
-  if (all.walked && !all.of_range) return all.sums_walk ? walk_share : 1;
+  // 1.4 ns for each.
+  if (all.walked && !all.of_range) return all.sums_walk ? walk_share : scatters ? scatter_share : 1;
   // Vectors, where neighbours are adjacent in all that lies along the loop: not in rows of X[d,i,k] and A[i,k] below d.
   const auto in_vectors = [&](const auto& access) {
     return access->sparse() || !contains(access->indices(), index) || contains(access->contiguous(), index);
@@ -347,7 +348,8 @@ double CostModel::fiber_sum(IndexId index, StatementRange range, bool vector, co
   if (adjacent && in_vectors(statement.target) && std::ranges::all_of(statement.factors, in_vectors)) return adjacent_share;
   const Participant& only = participants.front();
   const bool one_fiber = only.table == Table::none && only.scan_ns == 0;
-  return one_fiber && statement.dense_target && statement.sums(index) ? options_.machine.fiber_sum : 1;
+  if (!one_fiber || !statement.dense_target) return 1;
+  return statement.sums(index) ? options_.machine.fiber_sum : scatters ? scatter_share : 1;
 }
 
 double CostModel::body_ns(Outside outside, IndexId index, StatementRange range, bool vector, double share, double iterations,

@@ -3,6 +3,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <utility>
 
 #include "engine/plan/cost/statement_models.h"
 #include "engine/plan/estimate/skew.h"
@@ -171,7 +172,13 @@ Movement StatementModels::write_dense(std::uint32_t statement, IndexSet bound, I
   const IndexSet inner = target.indices() & ~bound;
   const IndexSet rest = inner & ~one_index(index);
   const bool one_vector = rest != 0 && (rest & (rest - 1)) == 0 && fits_registers(combinations(rest) * target.scalar_bytes());
-  if (!contains(inner, index) || !one_vector) return move_dense(statement, target, bound, index, outside, inside);
+  if (!contains(inner, index) || !one_vector) {
+    Movement written = move_dense(statement, target, bound, index, outside, inside);
+    // Lines of memory are written back one by one, whatever else goes on meanwhile.
+    const bool from_memory = written.gather_ns > 0 && cache_level(target, inner, spread(target, inner), 0) == 3;
+    if (from_memory) written.update_ns += 2 * std::exchange(written.gather_ns, 0);
+    return written;
+  }
   const double elements = combinations(rest);
   const bool adjacent = (rest & target.contiguous()) != 0;
   // Of a row that is shorter than a line all of it comes, unless the next rows stand in it: C[i,k_0,k_1] below k_0, two columns wide.

@@ -159,7 +159,7 @@ std::uint32_t StatementModels::add(const Contractions& contractions, std::size_t
       options_.machine.scalar_body + options_.machine.scalar_factor * static_cast<double>(step.factors.size());
   const double scalar = statement.scalar_body_ns * (statement.unasked != 0 ? adjacent_share
                                                     : (statement.filtered & ~statement.target->indices()) != 0
-                                                        ? std::min(1.0, options_.machine.fiber_sum) : 1);
+                                                        ? std::min(scatter_share, options_.machine.fiber_sum) : scatter_share);
   statement.least_body_ns = std::min(scalar, statement.flops * options_.machine.vector_flop);
   return static_cast<std::uint32_t>(statements_.size() - 1);
 }

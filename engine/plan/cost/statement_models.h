@@ -27,6 +27,10 @@ namespace weft {
 /// 360,000, in the second cache and beyond: 0.34 ns an entry.
 inline constexpr double adjacent_share = 1.0 / 16;
 
+/// The same of entries that each add to an element of their own, which do not wait for each other either: y(i) += M(j,i) * x(j) of a
+/// million, 20 in a row, takes 0.7 ns an entry with y in the first cache, 0.9 in the second, 2.1 in the third.
+inline constexpr double scatter_share = 0.5;
+
 /// Bytes that a loop moves for one access, per iteration.
 struct Movement {
   double bytes = 0;

@@ -131,14 +131,19 @@ TEST_CASE("the entries of one fiber that is summed do not wait for each other") 
   CHECK(share(Made(problem("A:ij:ds:2000 x:j:s:50 -> i", extents), flat_tree(2)), "i", 'j') == 0);
 }
 
-TEST_CASE("entries of a walk wait for each other where each adds to an element of its own") {
-  const std::map<char, std::uint64_t> extents{{'i', 1000}, {'j', 1000}, {'k', 1000}};
-  const auto last = [&](const std::string& result) {
-    return Made(problem("T:ijk:duq:200000 B:j C:k -> " + result, extents), flat_tree(3)).ns(0, "ij", 'k');
+TEST_CASE("entries that each add to an element of their own wait for memory, and for nothing nearer") {
+  const auto last = [](const std::string& vectors, const std::string& result, std::uint64_t columns, const std::string& kinds) {
+    const std::map<char, std::uint64_t> extents{{'i', 1000}, {'j', 1000}, {'k', columns}};
+    const OwnedProblem given = problem("T:ijk:" + kinds + ":200000000 " + vectors + " -> " + result, extents);
+    return Made(given, flat_tree(vectors.size() > 3 ? 3 : 2)).ns(0, "ij", 'k');
   };
-  CHECK(last("i") == last(""));
-  CHECK(last("i") < 0.7 * last("j"));
-  CHECK(last("i") < 0.7 * last("k"));
+  CHECK(last("B:j C:k", "i", 1000, "duq") < last("B:j C:k", "k", 1000, "duq"));
+  CHECK(last("B:j C:k", "k", 1000, "duq") < 2.5 * last("B:j C:k", "i", 1000, "duq"));
+  for (const char* kinds : {"duq", "dss"}) {
+    CAPTURE(kinds);
+    const auto waits = [&](std::uint64_t columns) { return last("B:j", "k", columns, kinds) - last("B:j", "i", columns, kinds); };
+    CHECK(waits(1'000'000'000) > 5 * waits(1'000'000));
+  }
 }
 
 TEST_CASE("entries whose coordinates follow each other are gone over as vectors") {
