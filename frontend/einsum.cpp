@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
 
 #include "engine/text/names.h"
 #include "engine/text/picture.h"
 #include "frontend/token.h"
+#include "frontend/words.h"
 
 namespace weft {
 namespace {
@@ -22,6 +24,7 @@ class EinsumParser {
       if (const auto good = read_character(); !good) return std::unexpected(good.error());
     }
     if (const auto good = end_access(end_); !good) return std::unexpected(good.error());
+    if (const auto good = check_names(); !good) return std::unexpected(good.error());
     if (!result_) add_implicit_result();
     add_names();
 
@@ -77,6 +80,25 @@ class EinsumParser {
   }
 
   void begin_access(std::size_t position) { access_ = {"", {}, {position, position}, {}}; }
+
+  /// Words behind the result's that have letters of no operand are names, of too many operands or too few: X = ij,jk->ik A.
+  Expected<void> check_names() const {
+    if (!arrow_) return {};
+    std::string letters;
+    for (const ParsedAccess& operand : operands_)
+      for (const ParsedIndex& index : operand.indices) letters += index.name;
+    const std::vector<std::string_view> words = words_of(at({arrow_->end, end_}));
+    const auto is_name_of_none = [&](std::string_view word) { return word.find_first_not_of(letters) != std::string_view::npos; };
+    const auto first = words.empty() ? words.end() : std::find_if(words.begin() + 1, words.end(), is_name_of_none);
+    if (first == words.end()) return {};
+    const std::size_t given = static_cast<std::size_t>(words.end() - first) + named_.operands.size();
+    const auto begin = static_cast<std::size_t>(first->data() - text_.data());
+    const std::size_t end = named_.operands.empty() ? end_ : named_.operands.back().end;
+    return error_at(ErrorKind::input, text_,
+                    fmt::format("einsum with {} operand{} is followed by as many names, not by {}", operands_.size(),
+                                operands_.size() == 1 ? "" : "s", given),
+                    {{begin, end}});
+  }
 
   /// What has no name is pointed at where its letters stand.
   void add_names() {

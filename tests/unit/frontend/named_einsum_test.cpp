@@ -146,6 +146,19 @@ TEST_CASE("letters mean names once such tensors are there") {
   CHECK(values_of(session.evaluate("ij,jk -> i k")->at("out")) == std::vector<double>{3});
 }
 
+TEST_CASE("names of too many operands or too few are told apart from letters of the result") {
+  const auto message = [](std::string_view text) {
+    const auto parsed = parse_expression(text);
+    return parsed ? std::string() : parsed.error().message;
+  };
+  CHECK(message("X = ij,jk->ik A") ==
+        "einsum with 2 operands is followed by as many names, not by 1\n  X = ij,jk->ik A\n                ^");
+  CHECK(message("X = ij,jk->ik A B C").starts_with("einsum with 2 operands is followed by as many names, not by 3\n"));
+  CHECK(message("ij->i j B C") == "einsum with 1 operand is followed by as many names, not by 2\n  ij->i j B C\n          ^");
+  for (const char* right : {"X = ij,jk->ik A B", "ij,jk-> i k", "X = ij,jk-> i k A B", "ij,jk->", "X = ij,jk-> A B"})
+    CHECK_MESSAGE(message(right).empty(), right);
+}
+
 TEST_CASE("missing names are told with their place") {
   const auto engine = Engine::create();
   REQUIRE(engine);
