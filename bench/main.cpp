@@ -83,7 +83,8 @@ int main(int argc, char** argv) {
   std::string loops_data;
   loops->add_option("--data", loops_data, "directory with real tensors")->check(CLI::ExistingDirectory);
   std::string loops_only;
-  loops->add_option("--only", loops_only, "threads: that call at once, on one engine and on one each; pieces: tensors cut and put together; methods: sweeps, first compiles, searches")
+  loops->add_option("--only", loops_only, "threads: that call at once, on one engine and on one each; pieces: tensors cut and put "
+                                          "together; methods: sweeps, first compiles, searches")
       ->check(CLI::IsMember({"threads", "pieces", "methods"}));
   CLI::App* layouts = app.add_subcommand("layouts", "layouts of matrices side by side, and what weft chooses");
   std::string layouts_data;

@@ -143,7 +143,8 @@ double TreeBound::least_ns(const ContractionTree& tree, double below_ns) {
     made.modes = indices & outside;
     const auto factors = static_cast<double>(node.children.size());
     const double vector = factors * machine_.vector_flop;
-    const double sum = adds_up ? adjacent_share : (indices & ~made.modes) != 0 ? std::min(scatter_share, machine_.fiber_sum) : scatter_share;
+    const bool sums = (indices & ~made.modes) != 0;
+    const double sum = adds_up ? adjacent_share : sums ? std::min(scatter_share, machine_.fiber_sum) : scatter_share;
     const double alone = (machine_.scalar_body + machine_.scalar_factor * factors) * sum;
     const double body = (indices & ~never) == 0 ? alone : std::min(alone, vector);
     work += least_iterations(indices, read) * body;
