@@ -21,7 +21,7 @@ void Generator::receive_fresh() {
     const std::uint64_t mask = std::uint64_t{1} << (bit - begun.begin());
     llvm::Value* fresh = ir.CreateICmpNE(ir.CreateAnd(bits, emit_->constant(mask)), emit_->constant(0));
     if (output.whole) whole_[output.storage] = ir.CreateNot(fresh);
-    if (loop::pattern_of(program_, output.storage)) continue;  // no rows
+    if (!output.rows) continue;
     begun_.push_back({output.storage, output.whole, fresh, leaves_rows_out(program_) ? emit_->slot(begin_) : Slot()});
   }
 }

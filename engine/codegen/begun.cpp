@@ -26,12 +26,16 @@ bool is_owned(const loop::For& root, loop::StorageId id) {
   return shared != root.marks.parallel.end() ? shared->reduction == loop::Reduction::owner : root.marks.parallel.empty();
 }
 
-bool is_begun(const loop::Program& program, const loop::For& root, loop::StorageId id) {
+/// A dense array that threads write parts of their own of.
+bool is_plain_output(const loop::Program& program, const loop::For& root, loop::StorageId id) {
   const loop::Storage& storage = program.storages[id];
   const auto is_plain = [](const Level& level) { return is_dense(level) && !level.strided; };
   if (storage.role != loop::Role::output || storage.levels.size() < 2 || !std::ranges::all_of(storage.levels, is_plain)) return false;
-  if (loop::pattern_of(program, id) || loop::tells_presence(program, id)) return false;
-  if (!is_owned(root, id)) return false;
+  return !loop::pattern_of(program, id) && !loop::tells_presence(program, id) && is_owned(root, id);
+}
+
+bool is_begun(const loop::Program& program, const loop::For& root, loop::StorageId id) {
+  if (!is_plain_output(program, root, id)) return false;
   for (loop::AccessId access = 0; access < program.accesses.size(); ++access) {
     if (program.accesses[access].storage != id) continue;
     const bool bound =
@@ -128,8 +132,10 @@ std::vector<BegunOutput> begun_outputs(const loop::Program& program) {
   const auto& root = std::get<loop::For>(program.body.front().node);
   if (!visits_in_order(program, root)) return found;
   for (loop::StorageId id = 0; id < program.storages.size(); ++id) {
-    if (is_begun(program, root, id)) found.push_back({id, writes_whole_block(program, root.body, id, 1)});
-    if (is_stored_at_positions(program, root, id)) found.push_back({id, true});
+    if (is_begun(program, root, id))
+      found.push_back({id, writes_whole_block(program, root.body, id, 1), true});
+    else if (is_stored_at_positions(program, root, id) || (is_plain_output(program, root, id) && writes_each_once(program, root, id)))
+      found.push_back({id, true, false});
   }
   return found;
 }

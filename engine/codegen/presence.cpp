@@ -141,7 +141,40 @@ std::optional<std::uint32_t> whole_levels(const loop::Program& program, const lo
   return std::nullopt;
 }
 
+/// Whether the loops on the way to the one accumulate are over the whole extents of these indices, each once, and there are no others.
+/// `depths`: levels of each access that are bound around the block.
+bool are_loops_of(const loop::Program& program, const loop::Block& block, loop::StorageId storage, std::vector<loop::IndexId> left,
+                  const Depths& depths) {
+  const auto leads_there = [&](const loop::Statement& statement) {
+    return std::visit(loop::Overloaded{[&](const loop::Accumulate& sum) { return is_target(program, sum, storage); },
+                                       [&](const auto& inner) { return accumulates(program, inner.body, storage) > 0; }},
+                      statement.node);
+  };
+  const auto next = std::ranges::find_if(block, leads_there);
+  if (next == block.end()) return false;
+  if (const auto* sum = std::get_if<loop::Accumulate>(&next->node)) return left.empty() && flagged_factors(program, *sum).empty();
+  if (const auto* live = std::get_if<loop::With>(&next->node)) return are_loops_of(program, live->body, storage, std::move(left), depths);
+  const auto* each = std::get_if<loop::For>(&next->node);
+  if (each == nullptr || each->marks.flat || std::erase(left, each->index) != 1) return false;
+  Depths inside = depths;
+  for (const loop::Step& step : each->steps)
+    if (loop::may_miss(program, program.accesses[step.access], inside[step.access]++)) return false;
+  return are_loops_of(program, each->body, storage, std::move(left), inside);
+}
+
 }  // namespace
+
+bool writes_each_once(const loop::Program& program, const loop::For& root, loop::StorageId storage) {
+  const auto is_of = [&](const loop::Access& access) { return access.storage == storage; };
+  if (std::ranges::count_if(program.accesses, is_of) != 1 || accumulates(program, root.body, storage) != 1) return false;
+  if (!program.definitions.empty()) return false;  // loops may be clipped to where those are in range
+  std::vector<loop::IndexId> left = std::ranges::find_if(program.accesses, is_of)->indices;
+  if (root.marks.flat || std::erase(left, root.index) != 1) return false;
+  Depths depths(program.accesses.size(), 0);
+  for (const loop::Step& step : root.steps)
+    if (loop::may_miss(program, program.accesses[step.access], depths[step.access]++)) return false;
+  return are_loops_of(program, root.body, storage, std::move(left), depths);
+}
 
 bool writes_whole_block(const loop::Program& program, const loop::Block& block, loop::StorageId storage, std::uint32_t bound) {
   const std::vector<Level>& levels = program.storages[storage].levels;

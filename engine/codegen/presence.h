@@ -13,6 +13,11 @@ bool certainly_accumulates(const loop::Program& program, const loop::Block& bloc
 /// accumulate, inside loops over their whole extents and nothing else. What the elements held before need not be read.
 bool writes_whole_block(const loop::Program& program, const loop::Block& block, loop::StorageId storage, std::uint32_t bound);
 
+/// Whether the nest under `root` writes every element of the dense storage once, wherever the root's index stands among its modes, as
+/// `for j: for n, i: R[n,j,i] += ...`: one accumulate of what is never absent, inside one loop over the whole extent for each of its
+/// indices and no other. Threads that run parts of the root loop write elements of their own.
+bool writes_each_once(const loop::Program& program, const loop::For& root, loop::StorageId storage);
+
 /// The storages of the factors that may be absent (loop::may_be_absent), each once: the kernel keeps a flag of each, and
 /// without all of them there is nothing to add.
 std::vector<loop::StorageId> flagged_factors(const loop::Program& program, const loop::Accumulate& sum);

@@ -62,9 +62,9 @@ TEST_CASE("rows are put aside where products may be added later") {
 TEST_CASE("a kernel begins outputs of which each coordinate of the root has a row") {
   using Begun = std::vector<BegunOutput>;
   const loop::StorageId a = 2;
-  CHECK(begun("dense, compressed<32,32>", "locate M", "@parallel(A: owner)") == Begun{{a, false}});
-  CHECK(begun("compressed<32,32>, compressed<32,32>", "drive M", "@parallel(A: owner)") == Begun{{a, false}});
-  CHECK(begun("compressed<32,32>, compressed<32,32>", "drive M", "") == Begun{{a, false}});
+  CHECK(begun("dense, compressed<32,32>", "locate M", "@parallel(A: owner)") == Begun{{a, false, true}});
+  CHECK(begun("compressed<32,32>, compressed<32,32>", "drive M", "@parallel(A: owner)") == Begun{{a, false, true}});
+  CHECK(begun("compressed<32,32>, compressed<32,32>", "drive M", "") == Begun{{a, false, true}});
   CHECK(begun("dense, compressed<32,32>", "locate M", "@parallel(A: private)").empty());
   CHECK(begun("hashed<32>, compressed<32,32>", "drive M", "").empty());  // in no order
   const auto rows = loop::parse(R"(program rows
@@ -79,8 +79,36 @@ TEST_CASE("a kernel begins outputs of which each coordinate of the root has a ro
       s += v * C
 )");
   REQUIRE_MESSAGE(rows.has_value(), rows.error().message);
-  CHECK(begun_outputs(*rows) == Begun{{2, true}});  // every element of a row once, and s from every row
+  CHECK(begun_outputs(*rows) == Begun{{2, true, true}});  // every element of a row once, and s from every row
   CHECK(signature(*rows).begun == std::vector<std::uint32_t>{2});
+}
+
+TEST_CASE("a kernel stores dense results whose elements are each written once, below a root over any of their modes") {
+  using Begun = std::vector<BegunOutput>;
+  // R[n,j,i] += y[i] * x[j,n] below j, y summed before.
+  const auto products = [](const std::string& root, const std::string& mark, const std::string& loops, const std::string& x) {
+    const auto program = loop::parse(
+        "program p\n  index  i, j, k, n\n  input  T : f64 {dense, dense, dense}   access T[j,k,i]\n  input  x : f64 {" + x +
+        "}   access x[j,n]\n  output R : f64 {dense, dense, dense}   access R[n,j,i]\n  for j: " + root + " " + mark +
+        "\n    with y[i] : f64 {dense}\n      for k: locate T\n        for i: locate T, insert y @vector\n          y += T\n" + loops);
+    REQUIRE_MESSAGE(program.has_value(), program.error().message);
+    return begun_outputs(*program);
+  };
+  const std::string once = "      for n: locate x, insert R, insert R\n        for i: locate y, insert R @vector\n          R += y * x\n";
+  const std::string some = "      for n: drive x, insert R, insert R\n        for i: locate y, insert R @vector\n          R += y * x\n";
+  const std::string turned = "      for i: locate y\n        for n: locate x, insert R, insert R, insert R\n          R += y * x\n";
+  const Begun stored = {{2, true, false}};
+  CHECK(products("locate T, locate x", "@parallel(R: owner)", once, "dense, dense") == stored);
+  CHECK(products("locate T, locate x", "", turned, "dense, dense") == stored);
+  CHECK(products("locate T, locate x", "@parallel(R: private)", once, "dense, dense").empty());
+  CHECK(products("locate T, locate x", "", some, "dense, compressed<32,32>").empty());
+  CHECK(products("locate T, drive x", "", some, "compressed<32,32>, compressed<32,32>").empty());
+  // k is summed into R itself.
+  const auto sums = loop::parse("program p\n  index  j, k, n\n  input  T : f64 {dense, dense, dense}   access T[j,k,n]\n"
+                                "  output R : f64 {dense, dense}   access R[n,j]\n  for j: locate T\n    for k: locate T\n"
+                                "      for n: locate T, insert R, insert R\n        R += T\n");
+  REQUIRE_MESSAGE(sums.has_value(), sums.error().message);
+  CHECK(begun_outputs(*sums).empty());
 }
 
 TEST_CASE("a kernel stores results at the positions of an operand whose entries are visited once each") {
