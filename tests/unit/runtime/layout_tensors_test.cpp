@@ -587,7 +587,7 @@ TEST_CASE("random layouts of random data keep pattern and values") {
     ++drawn_cases;
     CAPTURE(seed);
     std::mt19937 random(seed);
-    const std::size_t order = 1 + seed % 3;
+    const std::size_t order = 1 + seed / 3 % 3;  // of every third seed too, which sanitized builds draw
     std::vector<std::uint64_t> extents;
     for (std::size_t m = 0; m < order; ++m) extents.push_back(random() % 16 == 0 ? random() % 2 : 1 + random() % 9);
     const std::string text = random_layout(random, order);
