@@ -15,7 +15,7 @@ class AccumulatorLevel final : public LevelKindCode {
   Cursor entry(Emitter& emit, const StorageCode& storage, const Cursor& parent, llvm::Value* place, llvm::Value* end) const override {
     return key_entry(emit, storage, parent, place, end);
   }
-  void locate(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate, const Slot*, llvm::Value*,
+  void locate(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate, const FingerCode*,
               Found then) const override {
     locate_marked(emit, storage, cursor, coordinate, then);
   }

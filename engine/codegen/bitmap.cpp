@@ -58,7 +58,7 @@ class BitmapLevel final : public LevelKindCode {
     return emit.ir().CreateAnd(begin, emit.constant(~std::uint64_t{63}));
   }
 
-  void locate(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate, const Slot*, llvm::Value*,
+  void locate(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate, const FingerCode*,
               Found then) const override {
     if (!leaves_gaps(storage, cursor.bound)) {
       locate_marked(emit, storage, cursor, coordinate, then);

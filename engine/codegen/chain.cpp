@@ -12,9 +12,9 @@ class ChainLevel : public LevelKindCode {
   Cursor entry(Emitter& emit, const StorageCode& storage, const Cursor& parent, llvm::Value* place, llvm::Value* end) const final {
     return sorted_entry(emit, storage, parent, place, end);
   }
-  void locate(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate, const Slot* finger,
-              llvm::Value* finger_end, Found then) const final {
-    locate_sorted(emit, storage, cursor, coordinate, finger, finger_end, then);
+  void locate(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate, const FingerCode* finger,
+              Found then) const final {
+    locate_sorted(emit, storage, cursor, coordinate, finger, then);
   }
 
  protected:

@@ -47,7 +47,7 @@ struct CodeOptions {
 };
 
 /// Counted up when other code is written for the same Program: part of the kernel cache's key.
-constexpr std::uint32_t generated_code_version = 36;
+constexpr std::uint32_t generated_code_version = 37;
 /// "LLVM 19.1.7": part of the kernel cache's key.
 std::string code_generator_version();
 

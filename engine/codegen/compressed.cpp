@@ -14,9 +14,9 @@ class CompressedLevel final : public LevelKindCode {
   Cursor entry(Emitter& emit, const StorageCode& storage, const Cursor& parent, llvm::Value* place, llvm::Value* end) const override {
     return sorted_entry(emit, storage, parent, place, end);
   }
-  void locate(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate, const Slot* finger,
-              llvm::Value* finger_end, Found then) const override {
-    locate_sorted(emit, storage, cursor, coordinate, finger, finger_end, then);
+  void locate(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate, const FingerCode* finger,
+              Found then) const override {
+    locate_sorted(emit, storage, cursor, coordinate, finger, then);
   }
 };
 

@@ -24,7 +24,7 @@ class DenseLevel final : public LevelKindCode {
   Cursor entry(Emitter&, const StorageCode&, const Cursor& parent, llvm::Value* place, llvm::Value*) const override {
     return {parent.bound + 1, place, nullptr};
   }
-  void locate(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate, const Slot*, llvm::Value*,
+  void locate(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate, const FingerCode*,
               Found then) const override {
     then(dense_at(emit, storage, cursor, coordinate));
   }

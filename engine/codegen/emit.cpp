@@ -185,14 +185,42 @@ void Emitter::return_unless_done(llvm::Value* status) {
   ir_.SetInsertPoint(go_on);
 }
 
-void Emitter::while_loop(Condition condition, Body body) {
+void Emitter::branch_if_all(std::initializer_list<Condition> conditions, llvm::BasicBlock* inside, llvm::BasicBlock* otherwise) {
+  for (const Condition& each : conditions) {
+    llvm::BasicBlock* next = &each + 1 == conditions.end() ? inside : block("and");
+    ir_.CreateCondBr(each(), next, otherwise);
+    ir_.SetInsertPoint(next);
+  }
+}
+
+void Emitter::if_any(std::initializer_list<std::initializer_list<Condition>> ways, Body body) {
+  llvm::BasicBlock* inside = block("then");
+  llvm::BasicBlock* after = block("endif");
+  for (const auto& way : ways) {
+    llvm::BasicBlock* other = &way + 1 == ways.end() ? after : block("else");
+    branch_if_all(way, inside, other);
+    if (other == after) break;
+    other->moveAfter(&function_.back());
+    ir_.SetInsertPoint(other);
+  }
+  inside->moveAfter(&function_.back());
+  ir_.SetInsertPoint(inside);
+  body();
+  ir_.CreateBr(after);
+  after->moveAfter(ir_.GetInsertBlock());
+  ir_.SetInsertPoint(after);
+}
+
+void Emitter::while_loop(Condition condition, Body body) { while_all({condition}, body); }
+
+void Emitter::while_all(std::initializer_list<Condition> conditions, Body body) {
   llvm::BasicBlock* head = block("loop");
   llvm::BasicBlock* inside = block("body");
   llvm::BasicBlock* after = block("exit");
   ir_.CreateBr(head);
   ir_.SetInsertPoint(head);
-  ir_.CreateCondBr(condition(), inside, after);
-  ir_.SetInsertPoint(inside);
+  branch_if_all(conditions, inside, after);
+  inside->moveAfter(&function_.back());
   body();
   ir_.CreateBr(head);
   after->moveAfter(ir_.GetInsertBlock());

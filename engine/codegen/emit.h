@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <utility>
@@ -97,7 +98,11 @@ class Emitter {
   void if_usually(llvm::Value* condition, Body body, Body rarely);  ///< the same as if_else, `rarely` out of the way
   /// The kernel ends with this status unless it is KernelStatus::done.
   void return_unless_done(llvm::Value* status);
+  /// If all conditions of one of the ways hold: asked in order, up to the first that does not hold, so that each may rest on those before,
+  /// and each is a branch of its own.
+  void if_any(std::initializer_list<std::initializer_list<Condition>> ways, Body body);
   void while_loop(Condition condition, Body body);
+  void while_all(std::initializer_list<Condition> conditions, Body body);  ///< asked in order, up to the first that does not hold
   /// Runs `inner(limits)` until one position has reached its end: `inner` is a loop that advances the positions while
   /// all are below their limits. The cancellation flag is polled between strips, so that an endless fiber can be
   /// interrupted while its inner loop pays nothing for it. Positions never exceed their ends.
@@ -130,6 +135,8 @@ class Emitter {
 
  private:
   llvm::BasicBlock* block(const char* role);
+  /// Goes on writing at `inside`.
+  void branch_if_all(std::initializer_list<Condition> conditions, llvm::BasicBlock* inside, llvm::BasicBlock* otherwise);
   /// Reads the cancellation flag, fills up with fuel and writes what on_poll() adds; whether to go to cancelled().
   llvm::Value* poll();
   /// The one block of the function that returns `cancelled`.

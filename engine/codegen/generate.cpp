@@ -275,8 +275,7 @@ void Generator::bind_start(const loop::IndexDefinition& start, std::span<const l
   });
   const bool follows = finger != fingers.end();
   const auto search = [&] {
-    locate_start(*emit_, storage_of(access), scope.cursors[access], wanted, follows ? &finger->place : nullptr,
-                 follows ? finger->end : nullptr, go_on);
+    locate_start(*emit_, storage_of(access), scope.cursors[access], wanted, follows ? &finger->code : nullptr, go_on);
   };
   // Below 0 there is no start.
   const bool may_be_below = start.offset < 0 || std::ranges::any_of(start.of, [](const loop::Summand& each) { return each.factor < 0; });
@@ -343,10 +342,7 @@ void Generator::bind_within(std::span<const loop::Step> steps, const Scope& scop
   const auto finger = std::ranges::find_if(fingers, [&](const Finger& each) {
     return each.access == access && step.algorithm == loop::Algorithm::gallop;
   });
-  if (finger != fingers.end())
-    locate_sparse(*emit_, storage, cursor, coordinate, &finger->place, finger->end, go_on_at);
-  else
-    locate_sparse(*emit_, storage, cursor, coordinate, nullptr, nullptr, go_on_at);
+  locate_sparse(*emit_, storage, cursor, coordinate, finger != fingers.end() ? &finger->code : nullptr, go_on_at);
 }
 
 /// The position that an access of the pattern with the same indices has at the next level. One that is bound further will

@@ -105,8 +105,7 @@ class Generator {
   /// empty.
   struct Finger {
     loop::AccessId access;
-    Slot place;
-    llvm::Value* end;  ///< where coordinates fall the place comes down from the fiber's end to this, its begin
+    FingerCode code;
   };
   Finger start_finger(loop::AccessId access, const Scope& scope);
   void start_kept_fingers(const loop::For& home, const loop::Block& inside, const Scope& outside);

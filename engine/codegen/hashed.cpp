@@ -131,7 +131,7 @@ class HashedLevel final : public LevelKindCode {
     return vector_bits >= 256 ? vector_bits / level.crd_bits : 0;
   }
 
-  void locate(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate, const Slot*, llvm::Value*,
+  void locate(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate, const FingerCode*,
               Found then) const override {
     locate_slot(emit, storage, cursor, coordinate, then);
   }

@@ -69,8 +69,8 @@ bool leaves_gaps(const StorageCode& storage, std::uint32_t level) {
 }
 
 void locate_sparse(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate,
-                   const Slot* finger, llvm::Value* finger_end, llvm::function_ref<void(const Cursor&)> then) {
-  next_kind(storage, cursor).locate(emit, storage, cursor, coordinate, finger, finger_end, then);
+                   const FingerCode* finger, llvm::function_ref<void(const Cursor&)> then) {
+  next_kind(storage, cursor).locate(emit, storage, cursor, coordinate, finger, then);
 }
 
 llvm::Value* value_element(Emitter& emit, const StorageCode& storage, llvm::Value* position) {
@@ -204,9 +204,7 @@ void locate_marked(Emitter& emit, const StorageCode& storage, const Cursor& curs
 
 llvm::Value* first_place(Emitter& emit, llvm::Value* place, llvm::Value* end, llvm::function_ref<llvm::Value*(llvm::Value*, Slot)> step) {
   const Slot at = emit.slot(place);
-  const Slot searching = emit.slot(emit.ir().getTrue());
-  emit.while_loop([&] { return emit.ir().CreateAnd(emit.get(searching), below(emit, emit.get(at), end)); },
-                  [&] { emit.set(searching, emit.ir().CreateNot(step(emit.get(at), at))); });
+  emit.while_all({[&] { return below(emit, emit.get(at), end); }, [&] { return emit.ir().CreateNot(step(emit.get(at), at)); }}, [] {});
   return emit.minimum(emit.get(at), end);
 }
 

@@ -87,10 +87,17 @@ llvm::Value* touched_at(Emitter& emit, const StorageCode& storage, llvm::Value* 
 /// Whether anything was accumulated at a position of a bitmap level, or of an accumulator's key.
 llvm::Value* is_marked(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm::Value* position);
 
+/// Where the search of a level goes on, of coordinates that only rise.
+struct FingerCode {
+  Slot place;
+  llvm::Value* end = nullptr;  ///< where coordinates fall the place comes down from the fiber's end to this, its begin
+  Slot found;                  ///< whether the last one that was looked for is stored, at `place`
+};
+
 /// Finds `coordinate` in the next, sparse level and runs `then` with the cursor below it, if it is stored. With a
 /// finger, the search gallops from there and leaves it at the place found: for coordinates that only increase.
 void locate_sparse(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate,
-                   const Slot* finger, llvm::Value* finger_end, llvm::function_ref<void(const Cursor&)> then);
+                   const FingerCode* finger, llvm::function_ref<void(const Cursor&)> then);
 
 /// The number of a value among those of the storage's array: its position, unless values stand in another order.
 llvm::Value* value_element(Emitter& emit, const StorageCode& storage, llvm::Value* position);

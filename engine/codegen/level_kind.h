@@ -37,8 +37,8 @@ class LevelKindCode {
 
   // Locating.
   /// Runs `then` with the cursor of the coordinate (64 bits), if it is stored. `finger`: locate_sparse().
-  virtual void locate(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate, const Slot* finger,
-                      llvm::Value* finger_end, Found then) const = 0;
+  virtual void locate(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate, const FingerCode* finger,
+                      Found then) const = 0;
 
  protected:
   ~LevelKindCode() = default;

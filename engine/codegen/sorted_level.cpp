@@ -109,24 +109,24 @@ llvm::Value* run_end_by_vectors(Emitter& emit, const StorageCode& storage, std::
   llvm::Value* coordinate = coordinate_at(emit, storage, level, position);
   const ComparedCoordinates compared(emit, storage, level, end, coordinate);
   const Slot last = emit.slot(emit.add(position, emit.constant(1)));
-  const Slot same = emit.slot(ir.getFalse());
-  emit.if_then(below(emit, emit.get(last), end), [&] {
-    emit.set(same, ir.CreateICmpEQ(coordinate_at(emit, storage, level, emit.get(last)), coordinate));
-  });
-  llvm::Value* far = emit.add(position, emit.constant(vectors_compared * lanes));
-  emit.while_loop([&] { return ir.CreateAnd(emit.get(same), below(emit, emit.get(last), far)); },
-                  [&] {
-                    llvm::Value* place = emit.get(last);
-                    // One bit more: where all lanes are equal, their number.
-                    llvm::Value* differ = ir.CreateNot(compared.equal(place));
-                    llvm::Value* ends = ir.CreateOr(emit.widen(differ), emit.constant(std::uint64_t{1} << lanes));
-                    llvm::Value* equal = ir.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, ends, ir.getTrue());
-                    emit.set(last, emit.add(place, equal));
-                    emit.set(same, ir.CreateICmpEQ(equal, emit.constant(lanes)));
-                  });
-  emit.if_then(emit.get(same), [&] {
-    const Range rest{emit.get(last), end};
-    emit.set(last, lower_bound_called(emit, storage, level, rest, emit.add(emit.widen(coordinate), emit.constant(1))));
+  const auto is_second = [&] { return ir.CreateICmpEQ(coordinate_at(emit, storage, level, emit.get(last)), coordinate); };
+  emit.if_any({{[&] { return below(emit, emit.get(last), end); }, is_second}}, [&] {
+    llvm::Value* far = emit.add(position, emit.constant(vectors_compared * lanes));
+    const auto is_whole = [&] {
+      llvm::Value* place = emit.get(last);
+      // One bit more: where all lanes are equal, their number.
+      llvm::Value* differ = ir.CreateNot(compared.equal(place));
+      llvm::Value* ends = ir.CreateOr(emit.widen(differ), emit.constant(std::uint64_t{1} << lanes));
+      llvm::Value* equal = ir.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, ends, ir.getTrue());
+      emit.set(last, emit.add(place, equal));
+      return ir.CreateICmpEQ(equal, emit.constant(lanes));
+    };
+    emit.while_loop(is_whole, [&] {
+      emit.if_rarely(ir.CreateICmpUGE(emit.get(last), far), [&] {
+        const Range rest{emit.get(last), end};
+        emit.set(last, lower_bound_called(emit, storage, level, rest, emit.add(emit.widen(coordinate), emit.constant(1))));
+      });
+    });
   });
   return emit.get(last);
 }
@@ -138,14 +138,9 @@ llvm::Value* run_end(Emitter& emit, const StorageCode& storage, std::uint32_t le
   if (ComparedCoordinates::serves(emit, storage)) return run_end_by_vectors(emit, storage, level, position, end);
   llvm::Value* coordinate = coordinate_at(emit, storage, level, position);
   const Slot last = emit.slot(emit.add(position, emit.constant(1)));
-  const Slot same = emit.slot(emit.ir().getTrue());
-  emit.while_loop([&] { return emit.ir().CreateAnd(emit.get(same), below(emit, emit.get(last), end)); },
-                  [&] {
-                    llvm::Value* equal =
-                        emit.ir().CreateICmpEQ(coordinate_at(emit, storage, level, emit.get(last)), coordinate);
-                    emit.set(same, equal);
-                    emit.set(last, emit.add(emit.get(last), emit.widen(equal)));
-                  });
+  emit.while_all({[&] { return below(emit, emit.get(last), end); },
+                  [&] { return emit.ir().CreateICmpEQ(coordinate_at(emit, storage, level, emit.get(last)), coordinate); }},
+                 [&] { emit.set(last, emit.add(emit.get(last), emit.constant(1))); });
   return emit.get(last);
 }
 
@@ -163,64 +158,84 @@ llvm::Value* gallop(Emitter& emit, const StorageCode& storage, std::uint32_t lev
   const Slot low = emit.slot(range.begin);
   const Slot probe = emit.slot(range.begin);
   const Slot step = emit.slot(emit.constant(1));
-  const Slot searching = emit.slot(emit.ir().getTrue());
-  llvm::IRBuilder<>& ir = emit.ir();
-  emit.while_loop([&] { return ir.CreateAnd(emit.get(searching), below(emit, emit.get(probe), range.end)); },
-                  [&] {
-                    llvm::Value* smaller =
-                        below(emit, emit.widen(coordinate_at(emit, storage, level, emit.get(probe))), coordinate);
-                    emit.set(searching, smaller);
-                    emit.if_then(smaller, [&] {
-                      emit.set(low, emit.add(emit.get(probe), emit.constant(1)));
-                      emit.set(probe, emit.add(emit.get(probe), emit.get(step)));
-                      emit.set(step, ir.CreateShl(emit.get(step), 1));
-                    });
-                  });
+  emit.while_all(
+      {[&] { return below(emit, emit.get(probe), range.end); },
+       [&] { return below(emit, emit.widen(coordinate_at(emit, storage, level, emit.get(probe))), coordinate); }},
+      [&] {
+        emit.set(low, emit.add(emit.get(probe), emit.constant(1)));
+        emit.set(probe, emit.add(emit.get(probe), emit.get(step)));
+        emit.set(step, emit.ir().CreateShl(emit.get(step), 1));
+      });
   return lower_bound(emit, storage, level, {emit.get(low), emit.minimum(emit.get(probe), range.end)}, coordinate);
+}
+
+/// Bit n: whether a coordinate is the one at block + n, in a vector of them.
+llvm::Value* found_among(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm::Value* end, llvm::Value* block,
+                         llvm::Value* coordinate) {
+  llvm::IRBuilder<>& ir = emit.ir();
+  const unsigned bits = storage.level(level).crd_bits;
+  const ComparedCoordinates compared(emit, storage, level, end, ir.CreateZExtOrTrunc(coordinate, ir.getIntNTy(bits)));
+  llvm::Value* found = emit.widen(compared.equal(block));
+  if (bits == 64) return found;
+  // A sum of indices may be out of range, and equal to a coordinate in the bits that are stored.
+  llvm::Value* in_range = ir.CreateICmpULE(coordinate, emit.constant((std::uint64_t{1} << bits) - 1));
+  return ir.CreateSelect(in_range, found, emit.constant(0));
+}
+
+llvm::Value* first_found(Emitter& emit, llvm::Value* block, llvm::Value* found) {
+  return emit.add(block, emit.ir().CreateBinaryIntrinsic(llvm::Intrinsic::cttz, found, emit.ir().getTrue()));
 }
 
 /// The entry with a coordinate among those of one vector from a place on.
 void take_among(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* end, llvm::Value* block,
                 llvm::Value* coordinate, LevelKindCode::Found then) {
-  llvm::IRBuilder<>& ir = emit.ir();
-  const unsigned bits = storage.level(cursor.bound).crd_bits;
-  const ComparedCoordinates compared(emit, storage, cursor.bound, end, ir.CreateZExtOrTrunc(coordinate, ir.getIntNTy(bits)));
-  llvm::Value* found = emit.widen(compared.equal(block));
-  const auto take = [&] {
-    llvm::Value* position = emit.add(block, ir.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, found, ir.getTrue()));
-    then(sorted_entry(emit, storage, cursor, position, end));
-  };
-  emit.if_then(ir.CreateICmpNE(found, emit.constant(0)), [&] {
-    // A sum of indices may be out of range, and equal to a coordinate in the bits that are stored.
-    if (bits == 64) take();
-    else emit.if_then(ir.CreateICmpULE(coordinate, emit.constant((std::uint64_t{1} << bits) - 1)), take);
-  });
+  llvm::Value* found = found_among(emit, storage, cursor.bound, end, block, coordinate);
+  emit.if_then(emit.ir().CreateICmpNE(found, emit.constant(0)),
+               [&] { then(sorted_entry(emit, storage, cursor, first_found(emit, block, found), end)); });
 }
 
 /// A vector of coordinates at a time from the finger on: the block that ends at or above the wanted one is found by a branch that goes
 /// wrong once in a block, not once for each coordinate, and the entry in it by a comparison with all. More than a few blocks away
 /// the rest is bisected. Of two matrices with ten entries in each of 20,000 rows: 10 ns a coordinate by doubling steps, 2.9 so.
+/// The entry behind the finger, which stays at what was found, is looked at first: where patterns are alike it is the wanted one, which a
+/// branch foresees, and what follows waits for no comparison.
 void gallop_by_vectors(Emitter& emit, const StorageCode& storage, const Cursor& cursor, const Range& range, llvm::Value* coordinate,
                        const Slot& finger, LevelKindCode::Found then) {
   const std::uint32_t level = cursor.bound;
   llvm::IRBuilder<>& ir = emit.ir();
   const unsigned lanes = ComparedCoordinates::lanes_of(emit, storage, level);
-  llvm::Value* far = emit.add(range.begin, emit.constant(vectors_compared * lanes));
-  const Slot smaller = emit.slot(ir.getFalse());
-  emit.while_loop(
-      [&] {
-        llvm::Value* last = emit.add(emit.get(finger), emit.constant(lanes - 1));
-        emit.set(smaller, ir.getFalse());
-        emit.if_then(below(emit, last, range.end), [&] {
-          emit.set(smaller, below(emit, emit.widen(coordinate_at(emit, storage, level, last)), coordinate));
-        });
-        return ir.CreateAnd(emit.get(smaller), below(emit, emit.get(finger), far));
-      },
-      [&] { emit.set(finger, emit.add(emit.get(finger), emit.constant(lanes))); });
-  emit.if_then(emit.get(smaller), [&] {
-    emit.set(finger, lower_bound_called(emit, storage, level, {emit.get(finger), range.end}, coordinate));
-  });
-  take_among(emit, storage, cursor, range.end, emit.get(finger), coordinate, then);
+  const auto stored = [&](llvm::Value* place) { return emit.widen(coordinate_at(emit, storage, level, place)); };
+  const auto advance = [&] {
+    llvm::Value* far = emit.add(range.begin, emit.constant(vectors_compared * lanes));
+    llvm::Value* last = nullptr;
+    emit.while_all({[&] {
+                      last = emit.add(emit.get(finger), emit.constant(lanes - 1));
+                      return below(emit, last, range.end);
+                    },
+                    [&] { return below(emit, stored(last), coordinate); }},
+                   [&] {
+                     emit.set(finger, emit.add(emit.get(finger), emit.constant(lanes)));
+                     emit.if_rarely(ir.CreateICmpUGE(emit.get(finger), far), [&] {
+                       emit.set(finger, lower_bound_called(emit, storage, level, {emit.get(finger), range.end}, coordinate));
+                     });
+                   });
+  };
+  const Slot position = emit.slot(emit.add(range.begin, emit.constant(1)));
+  const auto is_there = [&] { return below(emit, emit.get(position), range.end); };
+  const auto is_next = [&] { return ir.CreateICmpEQ(stored(emit.get(position)), coordinate); };
+  const auto is_found = [&] {
+    advance();
+    llvm::Value* found = found_among(emit, storage, level, range.end, emit.get(finger), coordinate);
+    emit.set(position, first_found(emit, emit.get(finger), found));
+    return ir.CreateICmpNE(found, emit.constant(0));
+  };
+  const auto take = [&] {
+    emit.set(finger, emit.get(position));
+    then(sorted_entry(emit, storage, cursor, emit.get(position), range.end));
+  };
+  // Of a run the entry behind the finger may be any but the first.
+  if (is_run_level(*storage.storage, level)) emit.if_any({{is_found}}, take);
+  else emit.if_any({{is_there, is_next}, {is_found}}, take);
 }
 
 /// Whether a search for a coordinate goes on behind an entry: it is not above, or, where coordinates fall, not below.
@@ -297,27 +312,22 @@ void gallop_downwards(Emitter& emit, const StorageCode& storage, const Cursor& c
   llvm::IRBuilder<>& ir = emit.ir();
   const bool by_vectors = ComparedCoordinates::serves(emit, storage);
   const unsigned lanes = by_vectors ? ComparedCoordinates::lanes_of(emit, storage, level) : 1;
-  const Slot smaller = emit.slot(ir.getFalse());
   const Slot steps = emit.slot(emit.constant(vectors_compared));
-  emit.while_loop(
-      [&] {
-        llvm::Value* left = emit.sub(emit.get(finger), begin);
-        emit.set(smaller, ir.getFalse());
-        // All that would be passed are below where the first of them, the greatest, is.
-        emit.if_then(ir.CreateICmpUGE(left, emit.constant(lanes)), [&] {
-          llvm::Value* greatest = coordinate_at(emit, storage, level, emit.sub(emit.get(finger), emit.constant(lanes)));
-          emit.set(smaller, below(emit, emit.widen(greatest), coordinate));
-        });
-        return ir.CreateAnd(emit.get(smaller), ir.CreateICmpNE(emit.get(steps), emit.constant(0)));
-      },
-      [&] {
-        emit.set(finger, emit.sub(emit.get(finger), emit.constant(lanes)));
-        emit.set(steps, emit.sub(emit.get(steps), emit.constant(1)));
-      });
-  // Further away: behind the last entry that is not below, if there is one.
-  emit.if_then(emit.get(smaller), [&] {
-    emit.set(finger, emit.add(last_not_above(emit, storage, level, {begin, emit.get(finger)}, coordinate, 1), emit.constant(1)));
-  });
+  const auto greatest = [&] {
+    return emit.widen(coordinate_at(emit, storage, level, emit.sub(emit.get(finger), emit.constant(lanes))));
+  };
+  // All that would be passed are below where the first of them, the greatest, is.
+  emit.while_all({[&] { return ir.CreateICmpUGE(emit.sub(emit.get(finger), begin), emit.constant(lanes)); },
+                  [&] { return below(emit, greatest(), coordinate); }},
+                 [&] {
+                   emit.set(finger, emit.sub(emit.get(finger), emit.constant(lanes)));
+                   emit.set(steps, emit.sub(emit.get(steps), emit.constant(1)));
+                   // Further away: behind the last entry that is not below, if there is one.
+                   emit.if_rarely(ir.CreateICmpEQ(emit.get(steps), emit.constant(0)), [&] {
+                     llvm::Value* last = last_not_above(emit, storage, level, {begin, emit.get(finger)}, coordinate, 1);
+                     emit.set(finger, emit.add(last, emit.constant(1)));
+                   });
+                 });
   llvm::Value* behind = emit.get(finger);
   if (by_vectors) {
     llvm::Value* block = emit.sub(behind, emit.minimum(emit.sub(behind, begin), emit.constant(lanes)));
@@ -358,15 +368,9 @@ void locate_by_scan(Emitter& emit, const StorageCode& storage, const Cursor& cur
   }
   const Slot place = emit.slot(range.begin);
   if (!ComparedCoordinates::serves(emit, storage)) {
-    emit.while_loop(
-        [&] {
-          const Slot differs = emit.slot(ir.getFalse());
-          emit.if_then(below(emit, emit.get(place), range.end), [&] {
-            emit.set(differs, ir.CreateICmpNE(emit.widen(coordinate_at(emit, storage, level, emit.get(place))), coordinate));
-          });
-          return emit.get(differs);
-        },
-        [&] { emit.set(place, emit.add(emit.get(place), emit.constant(1))); });
+    emit.while_all({[&] { return below(emit, emit.get(place), range.end); },
+                    [&] { return ir.CreateICmpNE(emit.widen(coordinate_at(emit, storage, level, emit.get(place))), coordinate); }},
+                   [&] { emit.set(place, emit.add(emit.get(place), emit.constant(1))); });
     emit.if_then(below(emit, emit.get(place), range.end), [&] { then({level + 1, emit.get(place), nullptr}); });
     return;
   }
@@ -378,16 +382,12 @@ void locate_by_scan(Emitter& emit, const StorageCode& storage, const Cursor& cur
   llvm::Value* end = range.end;
   if (bits < 64)
     end = ir.CreateSelect(ir.CreateICmpULE(coordinate, emit.constant((std::uint64_t{1} << bits) - 1)), range.end, range.begin);
-  emit.while_loop(
-      [&] {
-        const Slot further = emit.slot(ir.getFalse());
-        emit.if_then(below(emit, emit.get(place), end), [&] {
-          emit.set(found, emit.widen(compared.equal(emit.get(place))));
-          emit.set(further, ir.CreateICmpEQ(emit.get(found), emit.constant(0)));
-        });
-        return emit.get(further);
-      },
-      [&] { emit.set(place, emit.add(emit.get(place), emit.constant(lanes))); });
+  emit.while_all({[&] { return below(emit, emit.get(place), end); },
+                  [&] {
+                    emit.set(found, emit.widen(compared.equal(emit.get(place))));
+                    return ir.CreateICmpEQ(emit.get(found), emit.constant(0));
+                  }},
+                 [&] { emit.set(place, emit.add(emit.get(place), emit.constant(lanes))); });
   emit.if_then(ir.CreateICmpNE(emit.get(found), emit.constant(0)), [&] {
     llvm::Value* lane = ir.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, emit.get(found), ir.getTrue());
     then({level + 1, emit.add(emit.get(place), lane), nullptr});
@@ -413,22 +413,18 @@ void locate_adjacent(Emitter& emit, const StorageCode& storage, const Cursor& cu
 
 }  // namespace
 
-void locate_sorted(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate, const Slot* finger,
-                   llvm::Value* finger_end, LevelKindCode::Found then) {
+void locate_sorted(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate, const FingerCode* finger,
+                   LevelKindCode::Found then) {
   const std::uint32_t level = cursor.bound;
   if (storage.storage->is_unordered(level)) {
     locate_by_scan(emit, storage, cursor, coordinate, then);
     return;
   }
   if (finger && storage.storage->falls(level)) {
-    gallop_downwards(emit, storage, cursor, finger_end, coordinate, *finger, then);
+    gallop_downwards(emit, storage, cursor, finger->end, coordinate, finger->place, then);
     return;
   }
-  Range range{nullptr, finger_end};
-  if (finger)
-    range.begin = emit.get(*finger);
-  else
-    range = positions_below(emit, storage, cursor);
+  const Range range = finger ? Range{emit.get(finger->place), finger->end} : positions_below(emit, storage, cursor);
   if (const auto wanted = baked_number(storage, coordinate); wanted && !finger && is_baked(storage, range)) {
     const std::vector<std::uint64_t>& crd = storage.baked->crd[level];
     for (std::uint64_t position = *baked_number(storage, range.begin); position < *baked_number(storage, range.end); ++position)
@@ -455,12 +451,12 @@ void locate_sorted(Emitter& emit, const StorageCode& storage, const Cursor& curs
     return;
   }
   if (finger && ComparedCoordinates::serves(emit, storage)) {
-    gallop_by_vectors(emit, storage, cursor, range, coordinate, *finger, then);
+    gallop_by_vectors(emit, storage, cursor, range, coordinate, finger->place, then);
     return;
   }
   llvm::Value* position =
       finger ? gallop(emit, storage, level, range, coordinate) : lower_bound(emit, storage, level, range, coordinate);
-  if (finger) emit.set(*finger, position);
+  if (finger) emit.set(finger->place, position);
   emit.if_then(below(emit, position, range.end), [&] {
     llvm::Value* found = emit.widen(coordinate_at(emit, storage, level, position));
     emit.if_then(emit.ir().CreateICmpEQ(found, coordinate),
@@ -475,22 +471,20 @@ void follow(Emitter& emit, const StorageCode& storage, std::uint32_t level, llvm
             unsigned lanes) {
   llvm::IRBuilder<>& ir = emit.ir();
   llvm::Value* far = emit.add(emit.get(place), emit.constant(vectors_compared * lanes));
-  const Slot further = emit.slot(ir.getFalse());
-  emit.while_loop(
-      [&] {
-        llvm::Value* next = emit.add(emit.get(place), emit.constant(lanes));
-        emit.set(further, ir.getFalse());
-        emit.if_then(below(emit, next, end), [&] {
-          emit.set(further, ir.CreateICmpULE(emit.widen(coordinate_at(emit, storage, level, next)), wanted));
-        });
-        return ir.CreateAnd(emit.get(further), below(emit, emit.get(place), far));
-      },
-      [&] { emit.set(place, emit.add(emit.get(place), emit.constant(lanes))); });
-  emit.if_then(emit.get(further), [&] {
-    llvm::Value* behind =
-        lower_bound_called(emit, storage, level, {emit.get(place), end}, emit.add(wanted, emit.constant(1)));
-    emit.set(place, emit.sub(behind, emit.constant(1)));
-  });
+  llvm::Value* next = nullptr;
+  emit.while_all({[&] {
+                    next = emit.add(emit.get(place), emit.constant(lanes));
+                    return below(emit, next, end);
+                  },
+                  [&] { return ir.CreateICmpULE(emit.widen(coordinate_at(emit, storage, level, next)), wanted); }},
+                 [&] {
+                   emit.set(place, next);
+                   emit.if_rarely(ir.CreateICmpUGE(next, far), [&] {
+                     llvm::Value* above = emit.add(wanted, emit.constant(1));
+                     llvm::Value* behind = lower_bound_called(emit, storage, level, {emit.get(place), end}, above);
+                     emit.set(place, emit.sub(behind, emit.constant(1)));
+                   });
+                 });
 }
 
 }  // namespace
@@ -522,8 +516,8 @@ void take_greatest(Emitter& emit, const StorageCode& storage, std::uint32_t leve
 // The place found is the last one not above: a vector of coordinates from a place on, the first of which is not above or the fiber's
 // first, has as many of them as are not above, since they rise. A finger stays where its vector begins: what is found in that is nothing
 // the next lookup waits for. SDDMM-like sums over nsjac in blocks of 4 that begin anywhere: 3.2 ms with the finger at what was found.
-void locate_start(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* wanted, const Slot* finger,
-                  llvm::Value* finger_end, llvm::function_ref<void(const Cursor&, llvm::Value*)> then) {
+void locate_start(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* wanted, const FingerCode* finger,
+                  llvm::function_ref<void(const Cursor&, llvm::Value*)> then) {
   const std::uint32_t level = cursor.bound;
   llvm::IRBuilder<>& ir = emit.ir();
   const auto take = [&](llvm::Value* position) {
@@ -534,7 +528,7 @@ void locate_start(Emitter& emit, const StorageCode& storage, const Cursor& curso
     take(cursor.begin);
     return;
   }
-  const Range range = finger ? Range{emit.get(*finger), finger_end} : positions_below(emit, storage, cursor);
+  const Range range = finger ? Range{emit.get(finger->place), finger->end} : positions_below(emit, storage, cursor);
   if (storage.storage->falls(level)) {
     llvm::Value* first = lower_bound(emit, storage, level, range, emit.add(wanted, emit.constant(1)));
     emit.if_then(below(emit, first, range.end), [&] { take(first); });
@@ -550,7 +544,7 @@ void locate_start(Emitter& emit, const StorageCode& storage, const Cursor& curso
       if (finger) {
         llvm::Value* behind = gallop(emit, storage, level, range, emit.add(wanted, emit.constant(1)));
         low = ir.CreateSelect(below(emit, range.begin, behind), emit.sub(behind, emit.constant(1)), range.begin);
-        emit.set(*finger, low);
+        emit.set(finger->place, low);
       } else {
         low = last_not_above(emit, storage, level, range, wanted, 1);
       }
@@ -562,8 +556,8 @@ void locate_start(Emitter& emit, const StorageCode& storage, const Cursor& curso
   const unsigned lanes = ComparedCoordinates::lanes_of(emit, storage, level);
   llvm::Value* block = nullptr;
   if (finger) {
-    follow(emit, storage, level, range.end, wanted, *finger, lanes);
-    block = emit.get(*finger);
+    follow(emit, storage, level, range.end, wanted, finger->place, lanes);
+    block = emit.get(finger->place);
   } else {
     block = last_not_above(emit, storage, level, range, wanted, lanes);
   }

@@ -22,12 +22,12 @@ llvm::Value* run_end(Emitter& emit, const StorageCode& storage, std::uint32_t le
 Cursor sorted_entry(Emitter& emit, const StorageCode& storage, const Cursor& parent, llvm::Value* position, llvm::Value* end);
 
 /// LevelKindCode::locate of levels whose coordinates are in order.
-void locate_sorted(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate, const Slot* finger,
-                   llvm::Value* finger_end, LevelKindCode::Found then);
+void locate_sorted(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* coordinate, const FingerCode* finger,
+                   LevelKindCode::Found then);
 
 /// Finds the last coordinate of the next level that is not above `wanted` (64 bits), and runs `then` with the cursor below it and the
 /// coordinate, if there is one: a compressed level, or a singleton of its own. A finger stays at what was found, for what rises.
-void locate_start(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* wanted, const Slot* finger,
-                  llvm::Value* finger_end, llvm::function_ref<void(const Cursor&, llvm::Value*)> then);
+void locate_start(Emitter& emit, const StorageCode& storage, const Cursor& cursor, llvm::Value* wanted, const FingerCode* finger,
+                  llvm::function_ref<void(const Cursor&, llvm::Value*)> then);
 
 }  // namespace weft
