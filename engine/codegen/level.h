@@ -91,7 +91,6 @@ llvm::Value* is_marked(Emitter& emit, const StorageCode& storage, std::uint32_t 
 struct FingerCode {
   Slot place;
   llvm::Value* end = nullptr;  ///< where coordinates fall the place comes down from the fiber's end to this, its begin
-  Slot found;                  ///< whether the last one that was looked for is stored, at `place`
 };
 
 /// Finds `coordinate` in the next, sparse level and runs `then` with the cursor below it, if it is stored. With a

@@ -180,8 +180,7 @@ Generator::Finger Generator::start_finger(loop::AccessId access, const Scope& sc
   const StorageCode& storage = storage_of(access);
   const Range range = positions_below(*emit_, storage, scope.cursors[access]);
   const bool falls = storage.storage->falls(scope.cursors[access].bound);
-  const Slot place = emit_->slot(falls ? range.end : range.begin);
-  return {access, {place, falls ? range.begin : range.end, emit_->slot(emit_->ir().getFalse())}};
+  return {access, {emit_->slot(falls ? range.end : range.begin), falls ? range.begin : range.end}};
 }
 
 /// Those that are kept over all of a loop and moved by loops inside. Levels of `outside` that are bound there have one coordinate.
