@@ -11,6 +11,7 @@
 #include "frontend/preparation_steps.h"
 #include "frontend/result_report.h"
 #include "frontend/words.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 namespace {
@@ -25,12 +26,18 @@ void tell_reason(Report& report, const std::string& reason) {
   report.explained = std::make_shared<const Explanation>(std::move(explained));
 }
 
+/// Whether a layout has places without an entry: one of blocks, strips or slices, and a dense vector.
+bool has_places(const Format& format) { return format.layout != nullptr || is_dense(format.levels.back().kind); }
+
 /// Of operands that are stored in chosen layouts the first whose places without an entry would change a result of the plan; none: none
 /// does. A result that is dense over the operands as given may be expected to be sparse over blocks: it would store their places.
-std::optional<std::string> places_that_change(const Preparation& planned, const Request& request, const std::set<std::string>& chosen) {
+/// `layouts`: of these operands, and maybe of others.
+std::optional<std::string> places_that_change(const Preparation& planned, const Request& request, const std::set<std::string>& chosen,
+                                              const Layouts& layouts) {
   const Threads& threads = request.pipeline.options().resources.threads;
-  const auto found = std::ranges::find_if(
-      chosen, [&](const std::string& name) { return !may_have_places(planned.prepared(), request.operands, name, threads); });
+  const auto found = std::ranges::find_if(chosen, [&](const std::string& name) {
+    return has_places(layouts.at(name)) && !may_have_places(planned.prepared(), request.operands, name, threads);
+  });
   return found == chosen.end() ? std::nullopt : std::optional(*found);
 }
 
@@ -46,7 +53,7 @@ Expected<Prepared> prepared_as_stated(const Request& request, const StatedReques
   const auto one = preparation_of(request, stated.options, stated.chosen, stated.reading);
   if (auto known = one->read(); !known) return std::unexpected(known.error());
   if (auto planned = one->plan(unbounded_ns, 1); !planned) return std::unexpected(planned.error());
-  if (const auto changing = places_that_change(*one, request, stated.chosen))
+  if (const auto changing = places_that_change(*one, request, stated.chosen, stated.options.formats))
     return over_chosen_layout(*changing, stated.options.formats.at(*changing), stated.options.schedule_name);
   return one->finish();
 }
@@ -237,7 +244,7 @@ class RequestPlanner : public CandidatePlanner {
     if (!choice) return std::unexpected(choice.error());
     auto over = read(options_, choice->reading.reading, choice->layouts);
     if (!over) return std::unexpected(over.error());
-    if (const auto changing = places_that_change(*over->preparation, request_, names_of(choice->layouts)))
+    if (const auto changing = places_that_change(*over->preparation, request_, names_of(choice->layouts), choice->layouts))
       return over_chosen_layout(*changing, choice->layouts.at(*changing), options_.schedule_name);
     return over->preparation->finish();
   }
@@ -273,7 +280,7 @@ class RequestPlanner : public CandidatePlanner {
     if (!done && done.error().kind == ErrorKind::resource) return std::nullopt;
     if (!done) return std::unexpected(done.error());
     PlannedReading priced = one->priced();
-    priced.changes_results = !priced.at_least && places_that_change(*one, request_, names_of(layouts)).has_value();
+    priced.changes_results = !priced.at_least && places_that_change(*one, request_, names_of(layouts), layouts).has_value();
     if (!holds_others()) {
       priced.exposure = nullptr;
       priced.operands.clear();

@@ -7,6 +7,7 @@
 
 #include "engine/plan/cost/conversion.h"
 #include "runtime/block_fill.h"
+#include "runtime/dense_levels.h"
 #include "runtime/tensor_facts.h"
 
 namespace weft {
@@ -86,6 +87,50 @@ Expected<std::vector<ProposedLayout>> layouts_of(const OperandFacts& operand, do
   return found;
 }
 
+/// An operand in the levels of a sparse result, which may share them then: T of R(k,i) = T(i,j,k) by k, i and j, with the kinds of R's
+/// levels above. Nothing where another sparse operand decides which entries there are, too.
+std::optional<ProposedLayout> in_levels_of_result(const PlannedRequest& request, const std::string& name) {
+  const Prepared& prepared = request.prepared;
+  const Network& network = prepared.network;
+  const OperandFacts& operand = request.operands.at(name);
+  if (request.options.calls <= 1 || prepared.exposure || network.assignments.size() != 1 || network.assignments.front().terms.size() != 1) return {};
+  const auto& tensors = prepared.plan.schedule.tensors;
+  const auto result = std::ranges::find(tensors, TensorRole::result, &ScheduledTensor::role);
+  if (result == tensors.end() || result->like) return {};
+  const Format& levels = result->delivered ? *result->delivered : result->format;
+  if (levels.layout || levels.all_dense()) return {};
+  const TensorAccess* own = nullptr;
+  for (const TensorAccess& factor : network.assignments.front().terms.front().factors) {
+    const std::string& named = network.tensors[factor.tensor].name;
+    const bool is_own = named == name;
+    if (is_own ? own != nullptr : has_sparse_level(request.operands.at(named).format)) return {};
+    if (is_own) own = &factor;
+  }
+  if (own == nullptr) return {};
+  const std::size_t order = own->indices.size();
+  Format format = sparse_format(order, operand.format.scalar);
+  format.mode_order.clear();
+  std::vector<bool> placed(order, false);
+  const auto place = [&](std::size_t mode) {
+    format.mode_order.push_back(static_cast<std::uint32_t>(mode));
+    placed[mode] = true;
+  };
+  for (std::size_t level = 0; level < appended_levels(levels.levels); ++level) {
+    const IndexId index = network.assignments.front().result.indices[levels.mode_order[level]];
+    const auto mode = static_cast<std::size_t>(std::ranges::find(own->indices, index) - own->indices.begin());
+    if (mode == order || placed[mode]) return {};
+    format.levels[level] = levels.levels[level];
+    place(mode);
+  }
+  for (std::size_t mode = 0; mode < order; ++mode)
+    if (!placed[mode]) place(mode);
+  const Format given = operand.stored->format();
+  if (same_layout(format, given)) return {};
+  const auto entries = static_cast<double>(operand.stored->nnz());
+  const double takes_ns = conversion_ns(given, entries, format, entries, request.machine);
+  return ProposedLayout{std::move(format), fmt::format("the levels of {}", result->name), takes_ns / request.options.calls, least_gain};
+}
+
 }  // namespace
 
 bool may_have_places(const Prepared& prepared, const NamedFacts& operands, const std::string& name, const Threads& threads) {
@@ -109,10 +154,15 @@ Expected<std::vector<ProposedLayouts>> proposed_layouts(const PlannedRequest& re
     if (!used || !is_worth_a_look(operand, plain, options.calls, machine)) continue;
     const bool changes = std::ranges::find(options.changing, name) != options.changing.end() ||
                          std::ranges::find(options.changing_patterns, name) != options.changing_patterns.end();
-    if (changes || options.formats.contains(name) || !may_have_places(plain, operands, name, engine.resources.threads)) continue;
-    auto layouts = layouts_of(operand, options.calls, machine, engine.resources);
-    if (!layouts) return std::unexpected(layouts.error());
-    if (!layouts->empty()) proposed.push_back({name, std::move(*layouts)});
+    if (changes || options.formats.contains(name)) continue;
+    std::vector<ProposedLayout> layouts;
+    if (auto shared = in_levels_of_result(request, name)) layouts.push_back(std::move(*shared));
+    if (may_have_places(plain, operands, name, engine.resources.threads)) {
+      auto found = layouts_of(operand, options.calls, machine, engine.resources);
+      if (!found) return std::unexpected(found.error());
+      std::ranges::move(*found, std::back_inserter(layouts));
+    }
+    if (!layouts.empty()) proposed.push_back({name, std::move(layouts)});
   }
   return proposed;
 }

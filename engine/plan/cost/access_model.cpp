@@ -397,6 +397,22 @@ bool AccessModel::sums_in_walk(BoundState state, IndexSet target) const {
   return true;
 }
 
+// Where the order of levels is open, those of the target are taken to come first.
+double AccessModel::repeats_in_walk(BoundState state, IndexSet target) const {
+  if (follows_) return entries() / std::max(1.0, statistics_->distinct(modes_of(target)));
+  BoundState above = state - static_cast<BoundState>(walked(state));
+  for (BoundState level = above; level < state; ++level)
+    if (contains(target, levels_[level].index)) above = level + 1;
+  return entries() / std::max(1.0, positions(above));
+}
+
+double AccessModel::bytes_read(IndexSet unasked) const {
+  constexpr double coordinate = 4;
+  const bool unread = follows_ ? (unasked & indices_) != 0
+                               : !levels_.empty() && is_sparse(levels_.back().kind) && contains(unasked, levels_.back().index);
+  return sparse_ && !intermediate_ && unread ? bytes_ - coordinate * entries() : bytes_;
+}
+
 bool AccessModel::stands_side_by_side() const {
   if (!sparse_ || intermediate_ || located_) return false;
   return std::ranges::all_of(levels_, [](const StoredLevel& level) {
@@ -448,9 +464,9 @@ double AccessModel::unforeseen_end_below(BoundState state, IndexSet unasked) con
   double below = std::numeric_limits<double>::infinity();
   for (ModeSet left = all & ~range; left != 0; left &= left - 1)
     below = std::min(below, statistics_->distinct(range | (left & (~left + 1))));
-  if (range == all) below = statistics_->distinct(all);
   const double fibers = modes != 0 ? statistics_->distinct(modes) : 1;
-  return fibers > 0 ? end_of_fiber(modes, below / fibers) : 0;
+  if (fibers <= 0) return 0;
+  return range == all ? unforeseen_range_end(statistics_->distinct(all) / fibers) : end_of_fiber(modes, below / fibers);
 }
 
 ModeSet AccessModel::modes_of(IndexSet indices) const {
@@ -480,7 +496,8 @@ double AccessModel::ends_in_levels(std::size_t level, ModeSet passed, bool in_ra
     const ModeSet above = modes & ~(ModeSet{1} << levels_[level].mode);
     const bool ends_alike = !is_sparse(levels_[level].kind) || (even_ >> level & 1) != 0;
     const bool ends_here = !std::exchange(in_range, false) && !ends_alike && fibers > 0;
-    if (ends_here) ends += fibers * end_of_fiber(above, below / fibers);
+    const bool is_range = (passed >> levels_[level].mode & 1) != 0;
+    if (ends_here) ends += fibers * (is_range ? unforeseen_range_end(below / fibers) : end_of_fiber(above, below / fibers));
     fibers = below;
   }
   return ends;

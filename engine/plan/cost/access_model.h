@@ -78,6 +78,8 @@ class AccessModel {
   bool is_converted() const { return converted_; }
   bool intermediate() const { return intermediate_; }
   double bytes() const { return bytes_; }
+  /// Without the coordinates of the last level where nothing asks for them. Where the order of levels is open unasked indices come last.
+  double bytes_read(IndexSet unasked) const;
   double entries() const { return positions_by_level_.back(); }
   double scalar_bytes() const { return scalar_bytes_; }
   /// The index whose neighbours are adjacent in memory. The layout of an intermediate follows its loops, so that any of
@@ -117,6 +119,8 @@ class AccessModel {
   /// Whether what a walk inside which the state lies adds to stays the same all along: no index of it is gone over but that of the level
   /// above the walk. Where the order of levels is open, that may be any one of them.
   bool sums_in_walk(BoundState state, IndexSet target) const;
+  /// Entries in a row that a walk adds to one element over these indices, in the mean.
+  double repeats_in_walk(BoundState state, IndexSet target) const;
   /// Whether the entries below neighbouring positions stand side by side, at every level: one loop goes over those of several fibers.
   bool stands_side_by_side() const;
   /// The index of the deepest bound level; of a converted operand those of all bound ones, whose order is open while loops are sought.

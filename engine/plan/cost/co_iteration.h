@@ -34,6 +34,8 @@ struct CoIteration {
 /// How often a processor is wrong about the end of a fiber that is not empty and has this length in the mean, where a share of them has
 /// more than one entry.
 double unforeseen_end(double length, double with_company = 1);
+/// The same of entries whose coordinates nothing asks for: up to eight are one vector, up to 32 four, whichever of its places are taken.
+double unforeseen_range_end(double length);
 /// Finding where a run of so many equal coordinates ends.
 double run_end_ns(double entries);
 /// Nanoseconds of a binary search in a fiber of this length.

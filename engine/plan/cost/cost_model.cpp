@@ -246,6 +246,7 @@ CostModel::Advance CostModel::advance(Outside outside, IndexId index, StatementR
         all.last_of_walk = access.last_of_walk;
         all.of_range = access.of_range;
         all.sums_walk = access.sums_walk;
+        all.repeats = access.repeats;
         all.adjacent = participants.empty() && access.adjacent;
         participants.push_back({{static_cast<std::uint32_t>(number), access.factor, true, false},
                                 access.length,
@@ -330,16 +331,22 @@ double CostModel::finding_ns(const Advance& all) const {
   return options_.machine.branch_miss * branches;
 }
 
-double CostModel::fiber_sum(IndexId index, StatementRange range, bool vector, const Advance& all) const {
+double CostModel::fiber_sum(Outside outside, IndexId index, StatementRange range, bool vector, const Advance& all) const {
   auto& [loops, participants, participant_filters] = models_->pricing();
   if (vector || range.first != range.last || !loops.front()->innermost || participants.size() != 1) return 1;
   const StatementModels::Statement& statement = *statements_[range.first].model;
   // No loop of its own, unless rows side by side are written out; or a search for each entry.
   if ((all.one_entry && statement.lanes == 0) || all.late_ns > 0) return 1;
-  const bool scatters = statement.dense_target && !statement.sums(index) && statement.lanes == 0;
+  const bool is_made = result_ != nullptr && range.last + 1 == statements_.size() && !outside.gathers &&
+                       result_->completes(outside.indices, index);
+  const bool scatters = (statement.dense_target || is_made) && !statement.sums(index) && statement.lanes == 0;
   // Entries of a walk do not wait for each other either, but for the sum: y(i) = T(i,j,k) * B(j) * C(k) over 2 million in duq takes 0.85 to
   // 1.4 ns for each.
-  if (all.walked && !all.of_range) return all.sums_walk ? walk_share : scatters ? scatter_share : 1;
+  if (all.walked && !all.of_range) {
+    if (all.sums_walk) return walk_share;
+    if (scatters) return scatter_share;
+    return all.repeats > 1 && statement.lanes == 0 ? repeat_share + (1 - repeat_share) / all.repeats : 1;
+  }
   // Vectors, where neighbours are adjacent in all that lies along the loop: not in rows of X[d,i,k] and A[i,k] below d.
   const auto in_vectors = [&](const auto& access) {
     return access->sparse() || !contains(access->indices(), index) || contains(access->contiguous(), index);
@@ -348,8 +355,8 @@ double CostModel::fiber_sum(IndexId index, StatementRange range, bool vector, co
   if (adjacent && in_vectors(statement.target) && std::ranges::all_of(statement.factors, in_vectors)) return adjacent_share;
   const Participant& only = participants.front();
   const bool one_fiber = only.table == Table::none && only.scan_ns == 0;
-  if (!one_fiber || !statement.dense_target) return 1;
-  return statement.sums(index) ? options_.machine.fiber_sum : scatters ? scatter_share : 1;
+  if (!one_fiber) return 1;
+  return scatters ? scatter_share : statement.dense_target && statement.sums(index) ? options_.machine.fiber_sum : 1;
 }
 
 double CostModel::body_ns(Outside outside, IndexId index, StatementRange range, bool vector, double share, double iterations,
@@ -404,7 +411,7 @@ LoopPrice CostModel::priced(Outside outside, IndexId index, StatementRange range
   // Positions of a dense level whose coordinates nothing asks for.
   const bool passes = range.first == range.last && participants.empty() && !vector && !loops.front()->innermost &&
                       contains(statements_[range.first].model->unasked, index);
-  const double share = fiber_sum(index, range, vector, all);
+  const double share = fiber_sum(outside, index, range, vector, all);
   double ns = waits ? waiting_ns(outside, index, range) : unrolled || written_out || passes ? 0 : machine.loop_entry;
   double steps = extent(index);
   if (in_product(outside, index, range)) {
@@ -469,7 +476,7 @@ double CostModel::clearing(StatementRange range) const {
   for (std::size_t number = range.first; number <= range.last; ++number) {
     if (statements_[number].flow->reader < statements_.size()) continue;
     if (result_ != nullptr) {
-      ns += result_->finishing_ns(options_.machine);
+      ns += result_->finishing_ns(options_.machine, options_.calls);
       continue;
     }
     const double bytes = statements_[number].model->target->bytes();

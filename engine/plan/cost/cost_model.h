@@ -235,6 +235,7 @@ class CostModel {
     bool last_of_walk = false;  // its steps are those of the walk
     bool of_range = false;    // which goes over a range of fibers, as one loop over one fiber
     bool sums_walk = false;   // whose entries are added to one element
+    double repeats = 1;       // or so many in a row, in memory
     bool adjacent = false;    // the only driver has fibers of coordinates that follow each other: vectors
     double ends = 0;          // loop-exit mispredicts, of fibers that others filter: of the loop, and of every search
     JoinSet outside = 0;      // what filters outside the loop, and what the first level, or all levels, that it binds add to that
@@ -247,7 +248,7 @@ class CostModel {
   double finding_ns(const Advance& all) const;
   double entering_ns(const Advance& all, bool root) const;
   // What sums one fiber into a register, in its innermost loop, takes this share of its steps, gathers and arithmetic; others all of it.
-  double fiber_sum(IndexId index, StatementRange range, bool vector, const Advance& all) const;
+  double fiber_sum(Outside outside, IndexId index, StatementRange range, bool vector, const Advance& all) const;
   double body_ns(Outside outside, IndexId index, StatementRange range, bool vector, double share, double iterations,
                  LoopEstimate* details) const;
   void add_parts(const Intersection::Part& part, std::vector<Intersection::Part>& parts) const;

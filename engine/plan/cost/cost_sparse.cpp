@@ -14,6 +14,9 @@ constexpr double counted_product = 1.2;
 constexpr double counted_entry = 0.5;
 constexpr double copied_byte = 0.5;
 
+// An entry of a level that is appended behind the loops over what lies below it.
+constexpr double closed_entry = 2.5;
+
 }  // namespace
 
 bool CostModel::appends(StatementRange range) const {
@@ -68,17 +71,23 @@ double CostModel::counting_ns(StatementRange range, double share) const {
 }
 
 // An entry is made where its last coordinate is bound, unless the workspace that is drained pays for it. Values at the
-// positions of an operand are written where the operand streams.
+// positions of an operand are written where the operand streams. Where loops go on inside, whether they had anything is asked behind them.
 Movement CostModel::write_sparse(std::size_t statement, IndexSet bound, IndexId index, bool drained) const {
   const double unit = statements_[statement].model->target->scalar_bytes();
   const std::size_t from = options_.machine.cache_bytes[2] < result_->bytes() ? 3 : 2;
+  const bool goes_on = (statements_[statement].model->indices & ~(bound | one_index(index))) != 0;
+  const bool closes = goes_on && !drained && !result_->shares_pattern() && contains(index_set(result_->order()), index);
+  const double closing = closes ? closed_entry / 2 : 0;  // counted twice: read and written
   if (!result_->completes(bound, index)) {
+    if (closes) return {4, 0, closing};
     const bool in_block = contains(result_->modes(), index) && !contains(index_set(result_->order()), index);
     return in_block ? Movement{unit, unit / options_.machine.stream[1]} : Movement{};
   }
   if (drained) return {};
-  const double append = result_->shares_pattern() ? 0 : result_->append_ns() / 2;  // counted twice: read and written
-  return {unit, unit / options_.machine.stream[from], append};
+  const double append = result_->shares_pattern() ? 0 : result_->append_ns() / 2 + closing;
+  // Never read before it is written, as what is added to is.
+  constexpr double written_only = 2.0 / 3;
+  return {unit, written_only * unit / options_.machine.stream[from], append};
 }
 
 }  // namespace weft

@@ -128,6 +128,10 @@ Movement StatementModels::move_dense(std::uint32_t statement, const AccessModel&
   const std::size_t from = rows ? rows_from(statement, access, bound, outside) : cache_level(access, inner, spread(access, inner), 0);
   if (rest == 0) {
     if (rows) return {unit, unit / machine.stream[from]};
+    // Of coordinates that rise, so many that each line has several of them: R(i) += T[i,j] over rows most of which are used.
+    const double visited = outside.density > 0 ? inside.density / outside.density : 0;
+    const bool in_order = from > 0 && contains(access.contiguous(), index) && visited * machine.line_bytes >= unit;
+    if (in_order) return {unit / visited, unit / visited / machine.stream[from], machine.gather[0]};
     return {machine.line_bytes, 0, machine.gather[from]};
   }
   const double elements = touched(statement, bound | one_index(index), inside, rest);
@@ -206,9 +210,10 @@ Movement StatementModels::move_sparse(std::uint32_t statement, std::size_t facto
   const BoundState before = outside.factors[factor].state;
   const BoundState after = inside.factors[factor].state;
   if (before == after) return {};
+  const double all_bytes = access.bytes_read(statements_[statement]->unasked);
   const auto bytes_below = [&](BoundState state) {
     const double positions = access.positions(state);
-    return positions > 0 ? access.bytes() / std::max(1.0, positions) : 0;
+    return positions > 0 ? all_bytes / std::max(1.0, positions) : 0;
   };
   const std::size_t from = options_.machine.cache_level(bytes_below(before));
   const IndexSet rest = access.indices() & ~(bound | one_index(index));

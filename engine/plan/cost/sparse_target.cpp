@@ -8,8 +8,9 @@
 namespace weft {
 namespace {
 
-constexpr double append_entry = 1.5;    // nanoseconds: capacity, coordinate, value, and whether anything was accumulated
-constexpr double assemble_byte = 0.08;  // of the result: written by a chunk, read and written again; per thread
+constexpr double append_entry = 0.75;   // nanoseconds: capacity, coordinate, value, and whether anything was accumulated
+// Of the result of the first run: written by a chunk, read and written again; per thread. Later runs write into what the first one left.
+constexpr double assemble_byte = 0.08;
 constexpr double coordinate_bytes = 4;
 // Of an entry that is sorted, one of a matrix whose rows become columns (runtime/transposed_rows.h): 6 ns.
 constexpr double share_of_transposing = 0.25;
@@ -85,8 +86,8 @@ KeyedWorkspace SparseTarget::workspace(IndexSet bound, double inserts) const {
   return workspace;
 }
 
-double SparseTarget::finishing_ns(const Machine& machine) const {
-  return shares_pattern_ ? bytes_ / machine.stream[3] : bytes_ * assemble_byte;
+double SparseTarget::finishing_ns(const Machine& machine, double calls) const {
+  return shares_pattern_ ? bytes_ / machine.stream[machine.cache_level(bytes_)] : bytes_ * assemble_byte / std::max(1.0, calls);
 }
 
 double SparseTarget::converting_ns(const Machine& machine) const {

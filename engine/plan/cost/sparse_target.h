@@ -44,7 +44,7 @@ class SparseTarget {
   KeyedWorkspace workspace(IndexSet bound, double inserts) const;
 
   /// After the last loop: copying what chunks appended, clearing shared values; of one thread.
-  double finishing_ns(const Machine& machine) const;
+  double finishing_ns(const Machine& machine, double calls) const;
   /// Converting all of it afterwards, all threads together.
   double converting_ns(const Machine& machine) const;
 

@@ -441,12 +441,15 @@ AdvancedAccess StatementModels::advance(std::uint32_t number, std::size_t factor
       one.run = step.of_runs && !in_walk ? entries(step.state) : 0;
       const IndexSet left = access.indices() & ~(bound | one_index(index));
       // Where the order is open, a range that an index is asked for in between is entered again there (enters_again()).
-      one.of_range = (access.innermost(outer) & statement.unasked) != 0;
+      const bool one_by_one = in_walk && !access.sums_in_walk(outer, access.indices() & ~statement.unasked);
+      one.of_range = !one_by_one && (access.innermost(outer) & statement.unasked) != 0;
       const bool passes = contains(statement.unasked, index) && left != 0;
       one.walked = passes || one.of_range || (statement.walks && access.walked(outer) > 0);
       one.last_of_walk = !passes && (one.of_range || (one.walked && left == 0));
-      one.sums_walk = one.last_of_walk && statement.dense_target && statement.sums(index) &&
-                      access.sums_in_walk(outer, statement.target->indices());
+      if (one.last_of_walk && statement.dense_target && statement.sums(index)) {
+        one.sums_walk = access.sums_in_walk(outer, statement.target->indices());
+        if (!one.sums_walk && !one.of_range) one.repeats = access.repeats_in_walk(outer, statement.target->indices());
+      }
       one.adjacent = step.adjacent;
       one.length = step.length;
       one.direct = extent(index) > 0 ? std::min(1.0, step.length / extent(index)) : 0;
@@ -469,7 +472,8 @@ AdvancedAccess StatementModels::advance(std::uint32_t number, std::size_t factor
     before_step = step.state;
   });
   if (one.drives && !one.one_entry && one.table == Table::none && !statement.ends_alone(access, bound))
-    one.ends = access.unforeseen_end_of(before_step, one.length);
+    one.ends = contains(statement.unasked, index) && one.open == 0 ? unforeseen_range_end(one.length)
+                                                                   : access.unforeseen_end_of(before_step, one.length);
   const double all = outer_density > 0 ? inner_density / outer_density : 0;
   one.late_density = one.direct > 0 ? all / one.direct : 0;
   one.first = filtering_modes(number, factor, first);

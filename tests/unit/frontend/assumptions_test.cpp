@@ -111,7 +111,7 @@ std::vector<Case> cases() {
        {{"T", operand("sparse(4x5x600,nnz=300)")}, {"x", operand("ones(5x7)")}, {"z", operand("ones(600x7)")}}},
       {chain, "finite(z)", links, {{"M", empty_rows}, {"x", links.at("x")}, {"z", with_value(links.at("z"), 5, not_a_number)}}},
       {chain, "finite(z)", links, {{"M", empty_rows}, {"x", links.at("x")}, {"z", with_value(links.at("z"), 7, infinite)}}},
-      {"y(i) = M(i,j) * x(j) * d(i)", "finite(d)", scaled,
+      {"y(i) = (M(i,j) * x(j)) * d(i)", "finite(d)", scaled,
        {{"M", empty_rows}, {"x", scaled.at("x")}, {"d", with_value(scaled.at("d"), 3, infinite)}}},
       {"y(i) = M(i,j) * N(i,j)", "full(N.1)", {{"M", operand("sparse(30x20,nnz=40)")}, {"N", full}},
        {{"M", operand("sparse(30x20,nnz=40)")}, {"N", operand("sparse(30x20,nnz=599,seed=2)", "ss")}}},

@@ -84,7 +84,11 @@ Evaluated evaluated(const Tensor& matrix, const Tensor& x, double calls, bool ch
   return {{values.begin(), values.end()}, evaluation->report.explanation};
 }
 
-bool chose(const Evaluated& one) { return one.explanation.find("B is stored in ") != std::string::npos; }
+/// A layout with places without an entry.
+bool chose(const Evaluated& one) {
+  const std::size_t found = one.explanation.find("B is stored in ");
+  return found != std::string::npos && found != one.explanation.find("B is stored in the levels of ");
+}
 
 }  // namespace
 
@@ -175,6 +179,39 @@ TEST_CASE("a sparse vector is made dense where that is cheaper than to look it u
   const Evaluated chosen = evaluated(matrix, sparse, 1e6, true);
   CHECK(chosen.explanation.find("x is stored in a dense vector") != std::string::npos);
   CHECK(chosen.y == plain.y);
+}
+
+TEST_CASE("an operand is stored in the levels of a sparse result, which then shares them, where the calls pay for that") {
+  const auto session = Session::create();
+  REQUIRE(session);
+  session->set("B", blocks(3000, 3));
+  session->set("x", vector(3000, std::numeric_limits<double>::infinity()));
+  session->set("w", vector(3000, 4));
+  const auto summed = [&](double calls, bool choose, const char* format) {
+    EvaluateOptions options;
+    options.calls = calls;
+    options.choose_layouts = choose;
+    if (*format != 0) options.formats.emplace("R", *parse_format(format));
+    const auto evaluation = session->evaluate("R(j,i) = B(i,j) * x(i)", {"B", "x"}, options);
+    REQUIRE_MESSAGE(evaluation, (evaluation ? "" : evaluation.error().message));
+    CHECK(verify(evaluation->results.at("R"), Resources(), "R"));
+    session->set("R", evaluation->results.at("R"));
+    const auto sums = session->evaluate("z(j) = R(j,i) * w(i)", {"R", "w"});
+    REQUIRE(sums);
+    const auto values = sums->results.at("z").values().as<const double>();
+    return Evaluated{{values.begin(), values.end()}, evaluation->report.explanation};
+  };
+  for (const char* format : {"ss", "ds"}) {
+    CAPTURE(format);
+    const Evaluated plain = summed(1e6, false, format);
+    const Evaluated shared = summed(1e6, true, format);
+    CHECK(shared.explanation.find("B is stored in the levels of R") != std::string::npos);
+    CHECK(shared.y == plain.y);
+    CHECK(summed(1, true, format).explanation.find("B is stored in") == std::string::npos);
+  }
+  // Asked for where the operand stands, or in any layout: it shares them as they are given.
+  CHECK(summed(1e6, true, "ds:1,0").explanation.find("B is stored in the levels") == std::string::npos);
+  CHECK(summed(1e6, true, "").explanation.find("B is stored in the levels") == std::string::npos);
 }
 
 TEST_CASE("blocks are not chosen where a place without an entry could be seen") {
