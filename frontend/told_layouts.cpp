@@ -27,7 +27,9 @@ void ToldLayouts::laid_out(const std::string& name, const OperandFacts& given, c
   Told& told = told_[name];
   told.from = given.format.text();
   const double fill = places(stored) > 0 ? 100 * places(given) / places(stored) : 100;
-  const std::string reason = chosen ? fmt::format("chosen for its price, {:.0f} % full", fill) : "as its layout is pinned";
+  const bool may_be_full = stored.format.layout || stored.format.all_dense();
+  const std::string full = may_be_full ? fmt::format(", {:.0f} % full", fill) : "";
+  const std::string reason = chosen ? "chosen for its price" + full : "as its layout is pinned";
   told.steps.push_back(fmt::format("to {}, {}", stored.format.text(), reason));
   told.ns = conversion_ns(given.format, places(given), stored.format, places(stored), machine_);
   (chosen ? chosen_ : pinned_).push_back(converted(name, given.format, stored.format));

@@ -111,6 +111,43 @@ TEST_CASE("symbolic: products of sparse matrices written into values of the host
   }
 }
 
+TEST_CASE("symbolic: results in the levels that an operand is stored in for their sake, and after it is gone") {
+  std::mt19937_64 random(4);
+  const std::string text = "C(j,i) = A(i,j) * d(i)";
+  for (const char* format : {"ss", "ds"}) {
+    CAPTURE(format);
+    Tensors operands = {{"A", operand("sparse(300x200,nnz=6000,seed=1)", "ds")}, {"d", operand("ones(300)")}};
+    CompileOptions options;
+    options.calls = 1e6;
+    options.formats["C"] = *parse_format(format);
+    const Kernel plain = compiled(engine_with(), text, operands, options);
+    options.choose_layouts = true;
+    Tensor kept;
+    std::pair<std::vector<std::vector<std::uint64_t>>, std::vector<double>> wanted;
+    {
+      const Kernel kernel = compiled(engine_with(), text, operands, options);
+      CHECK((kernel.report().explanation.find("A is stored in the levels of C") != std::string::npos));
+      Bindings bindings = bound(operands);
+      const auto symbolic = kernel.symbolic(bindings);
+      REQUIRE_MESSAGE(symbolic, symbolic.error().message);
+      const Tensor pattern = symbolic->at("C");
+      std::vector<double> values(pattern.values().size_bytes() / 8, -1);
+      for (int step = 0; step < 3; ++step) {
+        renew(operands["A"], random);
+        bindings.set("A", operands["A"]);
+        wanted = entries(results_of(plain, bound(operands)).at("C"));
+        bindings.output("C", *same_pattern(pattern, values));
+        CHECK(entries(results_of(kernel, bindings).at("C")) == wanted);
+        Bindings without = bound(operands);
+        kept = results_of(kernel, without).at("C");
+        CHECK(entries(kept) == wanted);
+      }
+      operands.clear();
+    }
+    CHECK(entries(kept) == wanted);
+  }
+}
+
 TEST_CASE("symbolic: memory that was made for other patterns is refused, naming the operand") {
   const Tensors operands = {{"A", operand("sparse(20x20,nnz=60,seed=1)", "ds")}, {"B", operand("sparse(20x20,nnz=60,seed=2)", "ds")}};
   CompileOptions options;
