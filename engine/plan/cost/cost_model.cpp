@@ -476,7 +476,7 @@ double CostModel::clearing(StatementRange range) const {
   for (std::size_t number = range.first; number <= range.last; ++number) {
     if (statements_[number].flow->reader < statements_.size()) continue;
     if (result_ != nullptr) {
-      ns += result_->finishing_ns(options_.machine, options_.calls);
+      ns += result_->finishing_ns(options_.calls);
       continue;
     }
     const double bytes = statements_[number].model->target->bytes();

@@ -43,8 +43,8 @@ class SparseTarget {
   /// The workspace inside the loops over `bound`, filled `inserts` times.
   KeyedWorkspace workspace(IndexSet bound, double inserts) const;
 
-  /// After the last loop: copying what chunks appended, clearing shared values; of one thread.
-  double finishing_ns(const Machine& machine, double calls) const;
+  /// After the last loop of the first run: copying what chunks appended; of one thread, a call's part.
+  double finishing_ns(double calls) const;
   /// Converting all of it afterwards, all threads together.
   double converting_ns(const Machine& machine) const;
 
