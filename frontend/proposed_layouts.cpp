@@ -93,7 +93,8 @@ std::optional<ProposedLayout> in_levels_of_result(const PlannedRequest& request,
   const Prepared& prepared = request.prepared;
   const Network& network = prepared.network;
   const OperandFacts& operand = request.operands.at(name);
-  if (request.options.calls <= 1 || prepared.exposure || network.assignments.size() != 1 || network.assignments.front().terms.size() != 1) return {};
+  const bool one_product = network.assignments.size() == 1 && network.assignments.front().terms.size() == 1;
+  if (request.options.calls <= 1 || prepared.exposure || !one_product) return {};
   const auto& tensors = prepared.plan.schedule.tensors;
   const auto result = std::ranges::find(tensors, TensorRole::result, &ScheduledTensor::role);
   if (result == tensors.end() || result->like) return {};

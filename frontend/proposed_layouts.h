@@ -1,5 +1,5 @@
 // Layouts that are proposed for operands whose formats no user has pinned: blocks, strips of diagonals and slices of rows, where they are
-// full; dense vectors. Which of them are taken is a joint choice (joint_layouts.h).
+// full; dense vectors; the levels of sparse results. Which of them are taken is a joint choice (joint_layouts.h).
 #pragma once
 
 #include <string>
@@ -36,9 +36,10 @@ struct PlannedRequest {
 /// Whether a place of an operand without an entry adds nothing to any result of a plan: they are dense, and zeros meet finite values alone.
 bool may_have_places(const Prepared& prepared, const NamedFacts& operands, const std::string& name, const Threads& threads);
 
-/// The levels of a sparse result that could share them. Of matrices blocks of which three quarters are full, at most two sizes, strips of diagonals and slices of eight rows, of vectors a place
-/// for every coordinate. None for calls that are over before layouts are looked at; and none with places without an entry where a result, or
-/// something between, is stored sparse, or where another operand is not finite: they would change results.
+/// The levels of a sparse result that could share them. Of matrices blocks of which three quarters are full, at most two sizes, strips of
+/// diagonals and slices of eight rows, of vectors a place for every coordinate. None for calls that are over before layouts are looked at;
+/// and none with places without an entry where a result, or something between, is stored sparse, or where another operand is not finite:
+/// they would change results.
 Expected<std::vector<ProposedLayouts>> proposed_layouts(const PlannedRequest& request);
 
 }  // namespace weft
