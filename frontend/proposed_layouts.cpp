@@ -8,6 +8,7 @@
 #include "engine/plan/cost/conversion.h"
 #include "runtime/block_fill.h"
 #include "runtime/dense_levels.h"
+#include "runtime/level_traits.h"
 #include "runtime/tensor_facts.h"
 
 namespace weft {
@@ -121,6 +122,9 @@ std::optional<ProposedLayout> in_levels_of_result(const PlannedRequest& request,
     const auto mode = static_cast<std::size_t>(std::ranges::find(own->indices, index) - own->indices.begin());
     if (mode == order || placed[mode]) return {};
     format.levels[level] = levels.levels[level];
+    const LevelKind kind = format.levels[level].kind;
+    const bool may_lead = is_dense(kind) || is_compressed(kind);  // levels of others below it (leading_format)
+    if (!may_lead && appended_levels(levels.levels) < order) return {};
     place(mode);
   }
   for (std::size_t mode = 0; mode < order; ++mode)
