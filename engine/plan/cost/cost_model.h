@@ -247,7 +247,8 @@ class CostModel {
   void correct_by_joins(Advance& all, IndexId index) const;
   double finding_ns(const Advance& all) const;
   double entering_ns(const Advance& all, bool root) const;
-  // What sums one fiber into a register, in its innermost loop, takes this share of its steps, gathers and arithmetic; others all of it.
+  // The share of its steps, gathers and arithmetic that an innermost loop takes, by what its entries wait for: less than all of it where
+  // one fiber is summed in a register or each entry has an element of its own, more where one adds to what the one before it stored.
   double fiber_sum(Outside outside, IndexId index, StatementRange range, bool vector, const Advance& all) const;
   double body_ns(Outside outside, IndexId index, StatementRange range, bool vector, double share, double iterations,
                  LoopEstimate* details) const;
