@@ -1,6 +1,7 @@
 #include "runtime/growing_buffer.h"
 
 #include <doctest/doctest.h>
+#include <malloc.h>
 
 namespace growing_buffer_test {
 
@@ -76,6 +77,18 @@ TEST_CASE("more than the machine has is refused before it is touched") {
   CHECK(refused.error().kind == ErrorKind::resource);
   CHECK(memory.used() == 0);
   CHECK_FALSE(buffer.reserve(Memory::unlimited, memory, "result R"));
+}
+
+TEST_CASE("a result keeps no room that it does not fill") {
+  const Memory memory;
+  GrowingBuffer buffer;
+  REQUIRE(buffer.reserve(600'000, memory, "R"));
+  fill(buffer, 0, 1'000);
+  const Buffer whole = buffer.finish(8'000);
+  CHECK(memory.used() == 8'000);
+  CHECK(filled(whole.data(), 1'000));
+  CHECK(reinterpret_cast<std::uintptr_t>(whole.data()) % 64 == 0);
+  CHECK(::malloc_usable_size(const_cast<void*>(whole.data())) < 16'000);
 }
 
 TEST_CASE("what is not needed is given back") {
