@@ -13,6 +13,10 @@ constexpr std::size_t huge_page = std::size_t{2} << 20;
 /// Buffers of this size come straight from the kernel, which zeroes them at first touch and gets them back at once.
 constexpr std::uint64_t mapped_from = std::uint64_t{1} << 20;
 
+/// Which pages of a mapping that are no huge ones are made with it: a fault for each, of 0.25 microseconds and one in some virtual machines,
+/// takes longer than filling the page.
+enum class Pages : std::uint8_t { at_once, when_touched };
+
 /// Memory of one Buffer together with its charge, so that both end with the last copy.
 struct Block {
   Charge charge;
@@ -25,7 +29,7 @@ struct Block {
   Block& operator=(const Block&) = delete;
   ~Block();
   /// Zeroed memory of its own from the kernel; false if there is none.
-  bool map(std::uint64_t bytes);
+  bool map(std::uint64_t bytes, Pages pages);
 };
 
 std::uint64_t page_bytes();  ///< of the machine
@@ -36,6 +40,6 @@ Error no_room(std::uint64_t bytes, std::string_view what) noexcept;
 /// A Buffer with pages of its own however small it is, whole pages charged: for blocks that come in great numbers or
 /// live for one phase, such as the parsed pieces of a file. The C heap would hand them out again but keep them resident,
 /// and nothing is charged for what a heap keeps.
-Expected<Buffer> mapped_buffer(std::uint64_t bytes, const Memory& memory, std::string_view what);
+Expected<Buffer> mapped_buffer(std::uint64_t bytes, const Memory& memory, std::string_view what, Pages pages = Pages::when_touched);
 
 }  // namespace weft

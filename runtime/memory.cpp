@@ -109,7 +109,7 @@ Charge Charge::split(std::uint64_t bytes) {
   return part;
 }
 
-bool Block::map(std::uint64_t bytes) {
+bool Block::map(std::uint64_t bytes, Pages pages) {
   // Aligned to huge pages where that pays: page faults of 4 KiB cost more than filling the array does.
   const std::size_t slack = bytes >= huge_page ? huge_page : 0;
   if (bytes > SIZE_MAX - slack) return false;
@@ -122,7 +122,10 @@ bool Block::map(std::uint64_t bytes) {
   if (slack) address = (address + huge_page - 1) & ~(huge_page - 1);
   data = reinterpret_cast<void*>(address);
   // Advice only: without huge pages everything works, more slowly.
-  if (slack) (void)::madvise(data, static_cast<std::size_t>(bytes) & ~(huge_page - 1), MADV_HUGEPAGE);
+  const std::size_t huge = static_cast<std::size_t>(bytes) & ~(huge_page - 1);
+  if (slack) (void)::madvise(data, huge, MADV_HUGEPAGE);
+  if (pages == Pages::at_once && bytes > huge)
+    (void)::madvise(static_cast<std::byte*>(data) + huge, static_cast<std::size_t>(bytes) - huge, MADV_POPULATE_WRITE);
   return true;
 }
 
@@ -153,7 +156,7 @@ Expected<Buffer> Buffer::allocate(std::uint64_t bytes, Charge charge, std::strin
     auto block = std::make_shared<Block>();
     block->charge = std::move(charge);
     if (bytes >= mapped_from) {
-      if (!block->map(bytes)) return exhausted();
+      if (!block->map(bytes, Pages::at_once)) return exhausted();
     } else {
       std::size_t rounded = (static_cast<std::size_t>(bytes) + 63) & ~std::size_t{63};
       block->data = std::aligned_alloc(64, rounded);
@@ -191,7 +194,7 @@ Error no_room(std::uint64_t bytes, std::string_view what) noexcept {
 
 std::uint64_t page_bytes() { return static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)); }
 
-Expected<Buffer> mapped_buffer(std::uint64_t bytes, const Memory& memory, std::string_view what) {
+Expected<Buffer> mapped_buffer(std::uint64_t bytes, const Memory& memory, std::string_view what, Pages pages) {
   if (bytes == 0) return Buffer{};
   const std::uint64_t page = page_bytes();
   const std::uint64_t charged = bytes > Memory::unlimited - page ? bytes : (bytes + page - 1) / page * page;
@@ -200,7 +203,7 @@ Expected<Buffer> mapped_buffer(std::uint64_t bytes, const Memory& memory, std::s
   try {
     auto block = std::make_shared<Block>();
     block->charge = std::move(*charge);
-    if (block->map(bytes)) {
+    if (block->map(bytes, pages)) {
       void* const data = block->data;
       return Buffer::borrow(data, bytes).owned_by(std::move(block));
     }

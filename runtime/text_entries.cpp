@@ -161,7 +161,7 @@ Expected<ParsedEntries::Block> store_block(const std::uint64_t* columns, std::si
   // The coordinates of 64 bits stand behind the values, at a multiple of their size.
   const std::uint64_t value_bytes = (block.count * sizeof(T) + 7) / 8 * 8;
   Expected<Buffer> memory_block =
-      mapped_buffer(bytes + value_bytes - block.count * sizeof(T), memory, "parsed entries");
+      mapped_buffer(bytes + value_bytes - block.count * sizeof(T), memory, "parsed entries", Pages::at_once);
   if (!memory_block) return std::unexpected(memory_block.error());
   block.columns = std::move(*memory_block);
   char* const base = static_cast<char*>(block.columns.data());
