@@ -237,7 +237,8 @@ CostModel::Advance CostModel::advance(Outside outside, IndexId index, StatementR
     loops.push_back(&loop);
     const bool reads_stored = statements_[number].model->reads_stored;
     all.outside |= loop.outside;
-    if (reads_stored) all.outside |= stored_joins(number, bound, range, others);
+    const JoinSet stored = reads_stored ? stored_joins(number, bound, range, others) : 0;
+    all.outside |= stored;
     for (const AdvancedAccess& access : loop.advanced) {
       if (writers[access.factor] >= range.first && writers[access.factor] < number) continue;
       if (access.drives) {
@@ -270,7 +271,11 @@ CostModel::Advance CostModel::advance(Outside outside, IndexId index, StatementR
       all.added |= access.all;
       if (reads_stored) {
         const JoinSet made_of = whole(statements_[number].model->made_of[access.factor]);
+        // How often that meets is in the intermediate's own figures; by how much it is off with all that filters here, they are not.
+        const double counted = (made_of & ~stored) != 0 ? models_->join_ratio(made_of) : 1;
         if (access.drives) participant_filters.back() |= made_of;
+        if (access.drives && counted > 0) participants.back().length /= counted;
+        if (counted > 0) all.met /= counted;
         all.added_first |= made_of;
         all.added |= made_of;
       }

@@ -68,8 +68,7 @@ KeyedPrice StatementModels::made_workspace(std::uint32_t writer, IndexSet shared
   const Statement& statement = *statements_[writer];
   const double joined = join_ratio(bound_modes(statement.filtering_modes, statement.indices));
   const double entered = join_ratio(bound_modes(statement.filtering_modes, shared));
-  ProductEstimate product = *statement.product;
-  product.scale_contributions(joined);
+  const ProductEstimate& product = *statement.product;
   const IndexSet key = statement.keyed & ~shared;
   const double entries = product.distinct(shared | key);
   // Without a sum the entries come in the order in which they are appended.

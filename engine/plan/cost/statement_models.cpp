@@ -142,7 +142,7 @@ std::uint32_t StatementModels::add(const Contractions& contractions, std::size_t
   statement.target = access(contractions, step.target, AccessPath{});
   if (target.dense() && target.delivered) statement.handing_over = statement.target->bytes();
   if (target.role == TensorRole::intermediate && target.sparse()) {
-    statement.product = std::make_shared<const ProductEstimate>(estimate_of(contractions, number, network_, operands_));
+    statement.product = std::make_shared<const ProductEstimate>(estimate_of(contractions, number, network_, operands_, options_.joins));
     statement.keyed = statement.product->restricted() & index_set(step.target.indices);
     describe_storage(target, step.target.indices, statement);
   }

@@ -53,7 +53,7 @@ double ProductEstimate::let_through(IndexSet indices) const {
 }
 
 void ProductEstimate::scale_let_through(IndexSet indices, double ratio) {
-  joined_ = indices;
+  joined_ = indices & restricted_;  // others have all their coordinates
   joined_ratio_ = ratio;
 }
 

@@ -295,6 +295,27 @@ TEST_CASE("a sparse intermediate is walked as often as what it is made from was 
   CHECK(walked(20).steps <= 20 * walked(1).steps);
 }
 
+// Ten in each row of K and L, where independence expects half a one: no row has more than one if the count is made up for by the rows alone,
+// of which there are 200 at most.
+TEST_CASE("a stored intermediate has as many entries in each fiber as its operands were counted to meet there") {
+  const OwnedProblem made = problem("K:ij:ss:2000 L:ij:ss:2000 M:is:dd -> sij", {{'i', 200}, {'j', 200}, {'s', 3}});
+  const Schedule schedule = schedule_of(
+      made,
+      "schedule\n  tree ((K * L) * M)\n  layout K ss:0,1 f64\n  layout L ss:0,1 f64\n  layout M dd:0,1 f64\n"
+      "  intermediate x[i,j] ss:0,1 f64\n  result R sss:0,1,2 f64\n  x[i,j] += K[i,j] * L[i,j]   loops i,j\n"
+      "    meet j: gallop K@1.1, drive L@1.2\n  R[s,i,j] += x[i,j] * M[i,s]   loops s,i,j\n  parallel i serial\n  parallel s serial\n");
+  CHECK(check(schedule, made));
+  const std::vector<Occurrence> occurred = occurrences(made.network, made.operands);
+  REQUIRE(occurred.size() == 2);
+  PlanOptions counted = made.options;
+  counted.joins[occurred[0].all() | occurred[1].all()] = 20;
+  const std::vector<LoopCost> loops = cost(schedule, Problem{made.network, made.operands, counted}).loops;
+  REQUIRE(loops.size() == 5);
+  CHECK(loops[1].iterations == doctest::Approx(2000).epsilon(0.01));
+  CHECK(loops[3].iterations == doctest::Approx(600).epsilon(0.01));
+  CHECK(loops[4].iterations == doctest::Approx(6000).epsilon(0.01));
+}
+
 TEST_CASE("a workspace takes in what its writer's operands were counted to have in common") {
   OwnedProblem made = problem("K:ij:ss:2000 L:jk:ss:2000 M:ik:ss:6000 -> ", {{'i', 200}, {'j', 200}, {'k', 2000}});
   const Schedule schedule = schedule_of(
