@@ -142,7 +142,9 @@ bool may_have_places(const Prepared& prepared, const NamedFacts& operands, const
   for (const ScheduledTensor& scheduled : prepared.plan.schedule.tensors) {
     if (scheduled.role == TensorRole::operand) continue;
     if (scheduled.like || scheduled.delivered || !scheduled.format.all_dense()) return false;
-    if (prepared.exposure && scheduled.role == TensorRole::result && prepared.exposure->tensors[scheduled.tensor].handed_over) return false;
+    if (!prepared.exposure || scheduled.role != TensorRole::result) continue;
+    const std::optional<Format>& handed_over = prepared.exposure->tensors[scheduled.tensor].handed_over;
+    if (handed_over && (handed_over->layout || !handed_over->all_dense())) return false;
   }
   return std::ranges::all_of(operands, [&](const auto& operand) {
     const auto& [stored, statistics] = std::tie(operand.second.stored, operand.second.statistics);

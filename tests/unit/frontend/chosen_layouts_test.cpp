@@ -104,6 +104,10 @@ TEST_CASE("full blocks are chosen for many calls, and change no result") {
     CHECK(chosen.explanation.find("% full") != std::string::npos);
     CHECK(!chose(evaluated(matrix, x, 1, true)));
     CHECK(!chose(evaluated(matrix, x, 1e6, true, {{"B", *parse_format("ds")}})));
+    // A dense result is one whether or not it is asked for.
+    const Evaluated asked = evaluated(matrix, x, 1e6, true, {{"y", *parse_format("d")}});
+    CHECK(chose(asked));
+    CHECK(asked.y == plain.y);
   }
 }
 
