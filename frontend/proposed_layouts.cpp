@@ -136,6 +136,32 @@ std::optional<ProposedLayout> in_levels_of_result(const PlannedRequest& request,
   return ProposedLayout{std::move(format), fmt::format("the levels of {}", result->name), takes_ns / request.options.calls, least_gain};
 }
 
+/// An operand in the levels that the plan converts it to, on the way to a sparse result: intermediates of three and more factors may be
+/// stored in the order of what is given, but their layouts are not known while orders of what is converted are sought.
+/// y(j,k,s,i) = T(i,j,k) * B(i) * C(j,s) with T by j, k and i stores T * B by these.
+std::optional<ProposedLayout> as_converted(const PlannedRequest& request, const std::string& name) {
+  const Prepared& prepared = request.prepared;
+  const Network& network = prepared.network;
+  const auto& tensors = prepared.plan.schedule.tensors;
+  const bool one_product = network.assignments.size() == 1 && network.assignments.front().terms.size() == 1;
+  if (request.options.calls <= 1 || prepared.exposure || !one_product) return {};
+  if (network.assignments.front().terms.front().factors.size() < 3 || request.operands.at(name).stored->order() < 2) return {};
+  const auto is_sparse_result = [](const ScheduledTensor& each) {
+    return each.role == TensorRole::result && !each.like && !each.format.all_dense();
+  };
+  if (std::ranges::none_of(tensors, is_sparse_result)) return {};
+  const auto is_this = [&](const ScheduledTensor& each) {
+    return each.role == TensorRole::operand && network.tensors[each.tensor].name == name;
+  };
+  const auto converted = std::ranges::find_if(tensors, is_this);
+  if (converted == tensors.end() || converted->opened || std::ranges::count_if(tensors, is_this) != 1) return {};
+  const Format given = request.operands.at(name).stored->format();
+  if (same_layout(converted->format, given)) return {};
+  const auto entries = static_cast<double>(request.operands.at(name).stored->nnz());
+  const double takes_ns = conversion_ns(given, entries, converted->format, entries, request.machine);
+  return ProposedLayout{converted->format, "the levels that its loops ask for", takes_ns / request.options.calls, least_gain};
+}
+
 }  // namespace
 
 bool may_have_places(const Prepared& prepared, const NamedFacts& operands, const std::string& name, const Threads& threads) {
@@ -164,6 +190,7 @@ Expected<std::vector<ProposedLayouts>> proposed_layouts(const PlannedRequest& re
     if (changes || options.formats.contains(name)) continue;
     std::vector<ProposedLayout> layouts;
     if (auto shared = in_levels_of_result(request, name)) layouts.push_back(std::move(*shared));
+    if (auto asked = as_converted(request, name)) layouts.push_back(std::move(*asked));
     if (may_have_places(plain, operands, name, engine.resources.threads)) {
       auto found = layouts_of(operand, options.calls, machine, engine.resources);
       if (!found) return std::unexpected(found.error());

@@ -1,5 +1,6 @@
 // Layouts that are proposed for operands whose formats no user has pinned: blocks, strips of diagonals and slices of rows, where they are
-// full; dense vectors; the levels of sparse results. Which of them are taken is a joint choice (joint_layouts.h).
+// full; dense vectors; the levels of sparse results, and those that the loops of a plan ask for. Which of them are taken is a joint
+// choice (joint_layouts.h).
 #pragma once
 
 #include <string>

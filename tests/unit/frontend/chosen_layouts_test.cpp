@@ -7,6 +7,7 @@
 #include <set>
 
 #include "runtime/block_fill.h"
+#include "weft/file.h"
 #include "weft/session.h"
 
 namespace weft::chosen_layouts_test {
@@ -216,6 +217,31 @@ TEST_CASE("an operand is stored in the levels of a sparse result, which then sha
   // Asked for where the operand stands, or in any layout: it shares them as they are given.
   CHECK(summed(1e6, true, "ds:1,0").explanation.find("B is stored in the levels") == std::string::npos);
   CHECK(summed(1e6, true, "").explanation.find("B is stored in the levels") == std::string::npos);
+}
+
+TEST_CASE("an intermediate is stored in the order that the loops of a sparse result have an operand in") {
+  const auto session = Session::create();
+  REQUIRE(session);
+  const auto generated = [](std::string_view text) { return *generate_tensor(text, {}, Resources(), "operand"); };
+  session->set("T", generated("sparse(5000x200x3000,nnz=60000)"));
+  session->set("B", generated("sparse(5000,nnz=500,seed=2)"));
+  session->set("C", generated("uniform(200x32,seed=3)"));
+  EvaluateOptions options;
+  options.formats["y"] = *parse_format("ssss");
+  const std::string text = "y(j,k,s,i) = T(i,j,k) * B(i) * C(j,s)";
+  const auto once = session->evaluate(text, {"T", "B", "C"}, options);
+  REQUIRE_MESSAGE(once, (once ? "" : once.error().message));
+  CHECK(once->report.explanation.find("the levels that its loops ask for") == std::string::npos);
+  options.calls = 1e5;
+  options.choose_layouts = true;
+  const auto often = session->evaluate(text, {"T", "B", "C"}, options);
+  REQUIRE_MESSAGE(often, (often ? "" : often.error().message));
+  CHECK(often->report.explanation.find("T is stored in the levels that its loops ask for") != std::string::npos);
+  CHECK(often->report.plan.schedule.find("intermediate x[j,k,i] ") != std::string::npos);
+  const Tensor& left = once->results.at("y");
+  const Tensor& right = often->results.at("y");
+  CHECK(left.nnz() == right.nnz());
+  CHECK(std::ranges::equal(left.values().as<const double>(), right.values().as<const double>()));
 }
 
 TEST_CASE("blocks are not chosen where a place without an entry could be seen") {
