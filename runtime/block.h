@@ -13,8 +13,8 @@ constexpr std::size_t huge_page = std::size_t{2} << 20;
 /// Buffers of this size come straight from the kernel, which zeroes them at first touch and gets them back at once.
 constexpr std::uint64_t mapped_from = std::uint64_t{1} << 20;
 
-/// Which pages of a mapping that are no huge ones are made with it: a fault for each, of 0.25 microseconds and one in some virtual machines,
-/// takes longer than filling the page.
+/// Which pages of a mapping that are no huge ones are made with it: a fault for each, of 0.25 microseconds and one in some virtual
+/// machines, takes longer than filling the page.
 enum class Pages : std::uint8_t { at_once, when_touched };
 
 /// Memory of one Buffer together with its charge, so that both end with the last copy.

@@ -295,8 +295,8 @@ TEST_CASE("a sparse intermediate is walked as often as what it is made from was 
   CHECK(walked(20).steps <= 20 * walked(1).steps);
 }
 
-// Ten in each row of K and L, where independence expects half a one: no row has more than one if the count is made up for by the rows alone,
-// of which there are 200 at most.
+// Ten in each row of K and L, where independence expects half a one: no row has more than one if the count is made up for by the rows
+// alone, of which there are 200 at most.
 TEST_CASE("a stored intermediate has as many entries in each fiber as its operands were counted to meet there") {
   const OwnedProblem made = problem("K:ij:ss:2000 L:ij:ss:2000 M:is:dd -> sij", {{'i', 200}, {'j', 200}, {'s', 3}});
   const Schedule schedule = schedule_of(
