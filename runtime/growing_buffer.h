@@ -8,7 +8,8 @@
 
 namespace weft {
 
-/// Grows without copying large blocks: beyond some kilobytes the kernel moves pages to where there is room (mremap).
+/// Grows without copying large blocks: from 1 MB on, under a memory limit from 32 KB on, the kernel moves pages to where there is room
+/// (mremap). Smaller ones are copied in the C heap.
 /// For one thread at a time. Move only.
 class GrowingBuffer {
  public:
@@ -31,7 +32,7 @@ class GrowingBuffer {
   void discard(std::uint64_t begin, std::uint64_t end);
   /// The charge, for memory that replaces this; what is here lives on uncharged.
   Charge take_charge();
-  /// The first `bytes` as a Buffer, without copying; empties this.
+  /// The first `bytes` as a Buffer; empties this. What stands in the heap and leaves a quarter of its room empty is copied.
   Buffer finish(std::uint64_t bytes);
 
  private:
