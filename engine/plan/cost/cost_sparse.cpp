@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "engine/plan/cost/cost_model.h"
-#include "engine/plan/schedule/append_order.h"
 
 namespace weft {
 namespace {

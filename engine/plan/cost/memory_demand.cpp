@@ -7,7 +7,6 @@
 #include "engine/plan/cost/sparse_target.h"
 #include "engine/plan/estimate/joins.h"
 #include "engine/plan/estimate/operand_facts.h"
-#include "engine/plan/schedule/append_order.h"
 #include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/forest.h"
 #include "runtime/dense_levels.h"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 
-#include "engine/plan/schedule/append_order.h"
 #include "runtime/dense_levels.h"
 
 namespace weft {
@@ -43,6 +42,29 @@ LocatedModes located_modes(const TensorDeclaration& tensor) {
     for (const ModeSum::Other& other : tensor.sums[mode].others) located.others[mode] |= std::uint64_t{1} << other.mode;
   }
   return located;
+}
+
+AppendOrder append_order(const std::vector<IndexId>& indices, const Format& format, const std::vector<IndexId>& loops) {
+  AppendOrder order{appended_levels(format.levels), 0};
+  while (order.direct < order.appended && order.direct < loops.size() &&
+         indices[format.mode_order[order.direct]] == loops[order.direct]) {
+    ++order.direct;
+  }
+  return order;
+}
+
+std::vector<IndexId> by_level(const std::vector<IndexId>& indices, const Format& format, std::size_t first, std::size_t end) {
+  std::vector<IndexId> levels;
+  for (std::size_t level = first; level < end; ++level) levels.push_back(indices[format.mode_order[level]]);
+  return levels;
+}
+
+std::vector<IndexId> drained_key(const std::vector<IndexId>& indices, const Format& format, const AppendOrder& order) {
+  return by_level(indices, format, order.direct, order.appended);
+}
+
+std::vector<IndexId> drained_block(const std::vector<IndexId>& indices, const Format& format, const AppendOrder& order) {
+  return by_level(indices, format, order.appended, format.order());
 }
 
 std::vector<SparseLevel> sparse_levels(const Schedule& schedule, const ScheduledStatement& statement, std::size_t loop) {

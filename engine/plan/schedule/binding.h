@@ -1,4 +1,4 @@
-// At which loop every level of an access is bound.
+// At which loop every level of an access is bound, and in which order those of a target are written.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +23,31 @@ struct BoundLevel {
 std::vector<BoundLevel> bind_levels(const std::vector<IndexId>& indices, const Format& format,
                                     const std::vector<IndexId>& loops, const LocatedModes& located = {});
 LocatedModes located_modes(const TensorDeclaration& tensor);
+
+/// Levels of a target up to the last one that is not dense are appended, so that the loops that bind them must be the
+/// outermost ones, in the order of the levels; dense levels below are blocks, written in any order. The levels from
+/// the first that breaks this are the key of a workspace inside the loops before: the statement is `drained`.
+struct AppendOrder {
+  std::size_t appended = 0;  ///< leading levels of the format; 0: all levels are dense
+  std::size_t direct = 0;    ///< of these, how many the first loops bind in order
+  bool needs_drain() const { return direct < appended; }
+  bool operator==(const AppendOrder&) const = default;
+};
+
+/// Of a target accessed with `indices` (by mode) below `loops`, outermost first.
+AppendOrder append_order(const std::vector<IndexId>& indices, const Format& format, const std::vector<IndexId>& loops);
+
+/// Indices of an access, which are by mode, in the order of the levels: of those from `first` to `end`.
+std::vector<IndexId> by_level(const std::vector<IndexId>& indices, const Format& format, std::size_t first, std::size_t end);
+inline std::vector<IndexId> by_level(const std::vector<IndexId>& indices, const Format& format) {
+  return by_level(indices, format, 0, format.order());
+}
+
+/// The key of the workspace of a drained statement, in the order in which it is drained: levels direct … appended.
+std::vector<IndexId> drained_key(const std::vector<IndexId>& indices, const Format& format, const AppendOrder& order);
+
+/// What follows the key in that workspace: the dense levels below the appended ones.
+std::vector<IndexId> drained_block(const std::vector<IndexId>& indices, const Format& format, const AppendOrder& order);
 
 /// A sparse level of a factor, bound at some loop.
 struct SparseLevel {

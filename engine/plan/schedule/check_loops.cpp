@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "engine/plan/schedule/binding.h"
@@ -13,18 +11,16 @@ Expected<void> check_coverage(const Schedule& schedule, const Network& network, 
   const ScheduledStatement& statement = schedule.statements[number];
   IndexSet seen = 0;
   for (const IndexId index : statement.loops) {
-    if (index >= network.indices.size()) return input_error(place(number) + "a loop has an index the expression lacks");
-    if (contains(seen, index)) {
-      return input_error(fmt::format("{}two loops over {}", place(number), network.indices[index].name));
-    }
+    if (index >= network.indices.size()) return illegal(number, "a loop has an index the expression lacks");
+    if (contains(seen, index)) return illegal(number, "two loops over {}", network.indices[index].name);
     seen |= one_index(index);
   }
   const IndexSet needed = indices_of(statement);
   for (const IndexId index : members(needed & ~seen)) {
-    return input_error(fmt::format("{}no loop over {}", place(number), network.indices[index].name));
+    return illegal(number, "no loop over {}", network.indices[index].name);
   }
   for (const IndexId index : members(seen & ~needed)) {
-    return input_error(fmt::format("{}a loop over {}, which is in no factor", place(number), network.indices[index].name));
+    return illegal(number, "a loop over {}, which is in no factor", network.indices[index].name);
   }
   return {};
 }
@@ -32,18 +28,18 @@ Expected<void> check_coverage(const Schedule& schedule, const Network& network, 
 Expected<void> check_fusion(const Schedule& schedule, const Network& network, std::size_t number) {
   const ScheduledStatement& statement = schedule.statements[number];
   if (number == 0) {
-    if (statement.fused > 0) return input_error(place(number) + "the first statement has no predecessor to share loops with");
+    if (statement.fused > 0) return illegal(number, "the first statement has no predecessor to share loops with");
     return {};
   }
   const std::vector<IndexId>& before = schedule.statements[number - 1].loops;
   if (statement.fused > statement.loops.size() || statement.fused > before.size()) {
-    return input_error(fmt::format("{}{} loops cannot be shared: it has {}, its predecessor {}", place(number),
-                                   statement.fused, statement.loops.size(), before.size()));
+    return illegal(number, "{} loops cannot be shared: it has {}, its predecessor {}", statement.fused, statement.loops.size(),
+                   before.size());
   }
   for (std::size_t loop = 0; loop < statement.fused; ++loop) {
     if (statement.loops[loop] != before[loop]) {
-      return input_error(fmt::format("{}shared loop {} is {} here but {} in its predecessor", place(number), loop + 1,
-                                     network.indices[statement.loops[loop]].name, network.indices[before[loop]].name));
+      return illegal(number, "shared loop {} is {} here but {} in its predecessor", loop + 1,
+                     network.indices[statement.loops[loop]].name, network.indices[before[loop]].name);
     }
   }
   return {};
@@ -53,22 +49,19 @@ Expected<void> check_vector(const Schedule& schedule, const Network& network, co
                             std::size_t number) {
   const ScheduledStatement& statement = schedule.statements[number];
   if (!statement.vector) return {};
-  if (statement.loops.empty() || statement.loops.back() != *statement.vector) {
-    return input_error(place(number) + "only the innermost loop can become vector code");
-  }
+  if (statement.loops.empty() || statement.loops.back() != *statement.vector)
+    return illegal(number, "only the innermost loop can become vector code");
   if (may_be_vector(schedule, number, options)) return {};
-  return input_error(fmt::format("{}loop {} cannot become vector code: it is shared, visits stored coordinates only, or "
-                                 "its sum would be reassociated under strict floating point",
-                                 place(number), network.indices[*statement.vector].name));
+  return illegal(number, "loop {} cannot become vector code: it is shared, visits stored coordinates only, or its sum would be "
+                         "reassociated under strict floating point", network.indices[*statement.vector].name);
 }
 
-// Accesses that can drive a loop, as (statement, factor).
-std::vector<std::pair<std::size_t, std::size_t>> drivers(const Schedule& schedule, std::size_t first, std::size_t last,
-                                                         std::size_t loop) {
+// Accesses that can drive a loop of statements from `number` on, as (statement, factor), ascending.
+std::vector<std::pair<std::size_t, std::size_t>> drivers(const Schedule& schedule, std::size_t number, std::size_t loop) {
   std::vector<std::pair<std::size_t, std::size_t>> found;
-  for (std::size_t number = first; number <= last; ++number) {
-    for (const SparseLevel& met : sparse_levels(schedule, schedule.statements[number], loop)) {
-      if (met.direct) found.emplace_back(number, met.factor);
+  for (std::size_t sharer = number; sharer <= last_sharer(schedule, number, loop); ++sharer) {
+    for (const SparseLevel& met : sparse_levels(schedule, schedule.statements[sharer], loop)) {
+      if (met.direct) found.emplace_back(sharer, met.factor);
     }
   }
   return found;
@@ -78,37 +71,42 @@ Expected<void> check_intersections(const Schedule& schedule, const Network& netw
   const ScheduledStatement& statement = schedule.statements[number];
   IndexSet described = 0;
   for (const Intersection& intersection : statement.intersections) {
-    if (intersection.index >= network.indices.size()) return input_error(place(number) + "'meet' over an unknown index");
+    if (intersection.index >= network.indices.size()) return illegal(number, "'meet' over an unknown index");
     const std::string& index = network.indices[intersection.index].name;
-    const auto loop = static_cast<std::size_t>(
-        std::find(statement.loops.begin(), statement.loops.end(), intersection.index) - statement.loops.begin());
-    if (loop == statement.loops.size() || loop < statement.fused) {
-      return input_error(fmt::format("{}'meet {}' belongs to the first statement that runs the loop", place(number), index));
-    }
-    if (contains(described, intersection.index)) {
-      return input_error(fmt::format("{}two lines 'meet {}'", place(number), index));
-    }
+    const auto loop = static_cast<std::size_t>(std::ranges::find(statement.loops, intersection.index) - statement.loops.begin());
+    if (loop == statement.loops.size() || loop < statement.fused)
+      return illegal(number, "'meet {}' belongs to the first statement that runs the loop", index);
+    if (contains(described, intersection.index)) return illegal(number, "two lines 'meet {}'", index);
     described |= one_index(intersection.index);
-    const std::size_t last = last_sharer(schedule, number, loop);
-    std::vector<std::pair<std::size_t, std::size_t>> expected = drivers(schedule, number, last, loop);
     std::vector<std::pair<std::size_t, std::size_t>> given;
     bool driven = false;
     for (const Intersection::Part& part : intersection.parts) {
       given.emplace_back(part.statement, part.factor);
       driven = driven || part.drive;
-      if (part.drive && part.gallop) {
-        return input_error(fmt::format("{}'meet {}': what drives the loop does not gallop", place(number), index));
-      }
+      if (part.drive && part.gallop) return illegal(number, "'meet {}': what drives the loop does not gallop", index);
     }
-    std::sort(expected.begin(), expected.end());
-    std::sort(given.begin(), given.end());
-    if (given != expected) {
-      return input_error(fmt::format("{}'meet {}' must list every factor with a sparse level over {} once, and no other",
-                                     place(number), index, index));
-    }
-    if (!driven) return input_error(fmt::format("{}nothing drives the loop in 'meet {}'", place(number), index));
+    std::ranges::sort(given);
+    if (given != drivers(schedule, number, loop))
+      return illegal(number, "'meet {}' must list every factor with a sparse level over {} once, and no other", index, index);
+    if (!driven) return illegal(number, "nothing drives the loop in 'meet {}'", index);
   }
   return {};
+}
+
+Expected<void> check_leaving(const Schedule& schedule, StatementRange nest) {
+  std::vector<std::size_t> leaving;
+  bool sparse = false;
+  for (std::size_t number = nest.first; number < nest.end(); ++number) {
+    if (leaves_nest(schedule, number)) leaving.push_back(number);
+    for (const ScheduledAccess& factor : schedule.statements[number].factors) {
+      sparse = sparse || has_sparse_level(schedule.tensors[factor.tensor].format);
+    }
+  }
+  if (leaving.size() < 2 || !sparse) return {};
+  return illegal(leaving[1], "{} and {} both leave this loop nest, whose loops visit only what the sparse factors of both have: "
+                             "give one of them a nest of its own",
+                 schedule.tensors[schedule.statements[leaving[0]].target.tensor].name,
+                 schedule.tensors[schedule.statements[leaving[1]].target.tensor].name);
 }
 
 }  // namespace
@@ -122,6 +120,42 @@ Expected<void> check_loops(const Schedule& schedule, const Network& network, con
     if (auto done = check_vector(schedule, network, options, number); !done) return done;
     if (auto done = check_intersections(schedule, network, number); !done) return done;
   }
+  return {};
+}
+
+Expected<void> check_roots(const Schedule& schedule, const Network& network, const PlanOptions& options) {
+  std::size_t root = 0;
+  for (const StatementRange nest : nests_of(schedule)) {
+    const std::size_t first = nest.first;
+    if (auto done = check_leaving(schedule, nest); !done) return done;
+    if (root == schedule.roots.size()) return illegal(first, "no line 'parallel' says how its loop nest is run");
+    const RootReduction reduction = schedule.roots[root++];
+    if (reduction != RootReduction::serial && schedule.statements[first].loops.empty())
+      return illegal(first, "without loops it can only run serially");
+    if (reduction == RootReduction::private_copies && options.strict_fp)
+      return illegal(first, "private copies add in another order, which strict floating point forbids");
+    for (std::size_t number = first; number < nest.end() && reduction != RootReduction::serial; ++number) {
+      const ScheduledAccess& target = schedule.statements[number].target;
+      const bool leaves = leaves_nest(schedule, number);
+      const ScheduledTensor& tensor = schedule.tensors[target.tensor];
+      const bool appended = leaves && !tensor.like && !tensor.format.all_dense();
+      if (appended && reduction == RootReduction::private_copies)
+        return illegal(number, "{} is appended to, which private copies of it cannot be", tensor.name);
+      if (leaves && !appended && reduction == RootReduction::counted)
+        return illegal(number, "{} is not appended to, so that nothing is to be counted: run it owner", tensor.name);
+      if (appended && append_order(target.indices, tensor.format, schedule.statements[number].loops).direct == 0) {
+        return illegal(number, "threads that share this loop would append to {} out of order, whose first level is another: run "
+                               "it serial", tensor.name);
+      }
+      if (reduction == RootReduction::private_copies) continue;
+      const IndexId index = schedule.statements[first].loops.front();
+      if (leaves && !contains(index_set(target.indices), index)) {
+        return illegal(number, "{} has no index {}, so threads that share this loop would write the same entries: run it private "
+                               "or serial", tensor.name, network.indices[index].name);
+      }
+    }
+  }
+  if (root != schedule.roots.size()) return illegal("more lines 'parallel' than loop nests");
   return {};
 }
 

@@ -1,9 +1,6 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 
-#include "engine/plan/schedule/append_order.h"
 #include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/schedule/schedule_text.h"
@@ -132,19 +129,17 @@ Expected<void> check_entries(const Schedule& schedule, const Network& network, s
   for (const ScheduledAccess& factor : statement.factors) {
     if (schedule.tensors[factor.tensor].role != TensorRole::intermediate) continue;
     if (knows_its_entries(schedule, network, factor.tensor)) continue;
-    return input_error(fmt::format("schedule, statement {}: {} is dense and may be read where nothing was accumulated, "
-                                   "which would become an entry of a sparse tensor: give it levels "
-                                   "a (accumulator), h (hashed) or b (bitmap)",
-                                   number + 1, schedule.tensors[factor.tensor].name));
+    return illegal(number, "{} is dense and may be read where nothing was accumulated, which would become an entry of a sparse "
+                           "tensor: give it levels a (accumulator), h (hashed) or b (bitmap)",
+                   schedule.tensors[factor.tensor].name);
   }
   if (!statement.drained) return {};
   const AppendOrder order = append_order(statement.target.indices, target.format, statement.loops);
   const Block block = dense_block(statement, target.format, 0);
   if (block.modes == 0 || accumulates_everywhere(schedule, network, number, block.begin, block.modes)) return {};
-  return input_error(fmt::format("schedule, statement {}: the workspace of {} is dense over {}, where not every entry is "
-                                 "provably accumulated: bind the other levels first",
-                                 number + 1, target.name,
-                                 print_indices(drained_block(statement.target.indices, target.format, order), network)));
+  return illegal(number, "the workspace of {} is dense over {}, where not every entry is provably accumulated: bind the other "
+                         "levels first", target.name,
+                 print_indices(drained_block(statement.target.indices, target.format, order), network));
 }
 
 }  // namespace
@@ -207,11 +202,9 @@ Expected<void> check_presence(const Schedule& schedule, const Network& network,
       if (schedule.tensors[factor.tensor].role != TensorRole::intermediate) continue;
       const std::optional<std::uint32_t> other = annihilated[factor.tensor];
       if (!other || knows_its_entries(schedule, network, factor.tensor)) continue;
-      return input_error(fmt::format(
-          "schedule, statement {}: {} is dense and may be read where nothing was accumulated, but {} holds NaN or "
-          "Inf, which an absent entry would have annihilated: give it levels a (accumulator), h (hashed) or b (bitmap), or s "
-          "between nests",
-          number + 1, schedule.tensors[factor.tensor].name, schedule.tensors[*other].name));
+      return illegal(number, "{} is dense and may be read where nothing was accumulated, but {} holds NaN or Inf, which an "
+                             "absent entry would have annihilated: give it levels a (accumulator), h (hashed) or b (bitmap), or "
+                             "s between nests", schedule.tensors[factor.tensor].name, schedule.tensors[*other].name);
     }
   }
   return {};

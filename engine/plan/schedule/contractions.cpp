@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/plan/schedule/append_order.h"
 #include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/result_format.h"
 #include "runtime/level_traits.h"

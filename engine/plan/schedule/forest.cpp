@@ -26,20 +26,14 @@ Expected<std::vector<std::uint32_t>> stored_tensors(const Schedule& schedule, co
   for (std::uint32_t tensor = 0; tensor < schedule.tensors.size(); ++tensor) {
     const auto assignment = stored_assignment(schedule.tensors[tensor], network);
     if (!assignment) continue;
-    if (stored[*assignment] != none) {
-      return input_error(fmt::format("schedule: {} is stored twice", result_name(network, *assignment)));
-    }
+    if (stored[*assignment] != none) return illegal("{} is stored twice", result_name(network, *assignment));
     const ScheduledTensor& declared = schedule.tensors[tensor];
-    if (declared.role == TensorRole::intermediate && declared.modes != network.assignments[*assignment].result.indices) {
-      return input_error(fmt::format("schedule: intermediate {} is not declared with the indices it is assigned with",
-                                     declared.name));
-    }
+    if (declared.role == TensorRole::intermediate && declared.modes != network.assignments[*assignment].result.indices)
+      return illegal("intermediate {} is not declared with the indices it is assigned with", declared.name);
     stored[*assignment] = tensor;
   }
   for (std::size_t assignment = 0; assignment < stored.size(); ++assignment) {
-    if (stored[assignment] == none) {
-      return input_error(fmt::format("schedule: no line 'result' for {}", result_name(network, assignment)));
-    }
+    if (stored[assignment] == none) return illegal("no line 'result' for {}", result_name(network, assignment));
   }
   return stored;
 }
@@ -61,60 +55,46 @@ Expected<void> check_declared(const Schedule& schedule) {
   std::vector<bool> used(schedule.tensors.size(), false);
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
     for (const std::uint32_t tensor : tensors_of(schedule.statements[number])) {
-      if (tensor >= used.size()) {
-        return input_error(fmt::format("schedule, statement {}: a tensor is not declared", number + 1));
-      }
+      if (tensor >= used.size()) return illegal(number, "a tensor is not declared");
       used[tensor] = true;
     }
   }
   for (std::size_t tensor = 0; tensor < used.size(); ++tensor) {
-    if (!used[tensor]) {
-      return input_error(fmt::format("schedule: {} is declared but in no statement", schedule.tensors[tensor].name));
-    }
+    if (!used[tensor]) return illegal("{} is declared but in no statement", schedule.tensors[tensor].name);
   }
   return {};
 }
 
-struct StatementSpan {
-  std::size_t begin = 0;
-  std::size_t end = 0;
-};
-
 // An assignment's statements end with the one that writes its result.
-Expected<std::vector<StatementSpan>> spans(const Schedule& schedule, const Network& network,
-                                           const std::vector<std::uint32_t>& stored) {
-  std::vector<StatementSpan> found;
+Expected<std::vector<StatementRange>> spans(const Schedule& schedule, const Network& network,
+                                            const std::vector<std::uint32_t>& stored) {
+  std::vector<StatementRange> found;
   std::size_t begin = 0;
   for (std::size_t assignment = 0; assignment < stored.size(); ++assignment) {
     const std::size_t writer = writer_of(schedule, stored[assignment]);
-    if (writer == schedule.statements.size()) {
-      return input_error(fmt::format("schedule: {} is never written", result_name(network, assignment)));
-    }
+    if (writer == schedule.statements.size()) return illegal("{} is never written", result_name(network, assignment));
     if (writer < begin) {
-      return input_error(fmt::format("schedule, statement {}: {} is written before {}, which the expression assigns first",
-                                     writer + 1, result_name(network, assignment), result_name(network, assignment - 1)));
+      return illegal(writer, "{} is written before {}, which the expression assigns first", result_name(network, assignment),
+                     result_name(network, assignment - 1));
     }
     if (assignment > 0 && schedule.statements[begin].fused > 0) {
-      return input_error(fmt::format("schedule, statement {}: it shares loops with the assignment to {}: each stored "
-                                     "assignment has loop nests of its own",
-                                     begin + 1, result_name(network, assignment - 1)));
+      return illegal(begin, "it shares loops with the assignment to {}: each stored assignment has loop nests of its own",
+                     result_name(network, assignment - 1));
     }
-    found.push_back({begin, writer + 1});
+    found.push_back({begin, writer});
     begin = writer + 1;
   }
-  if (begin != schedule.statements.size()) {
-    return input_error(fmt::format("schedule, statement {}: it stands after the one that writes {}, the last result",
-                                   begin + 1, result_name(network, stored.size() - 1)));
-  }
+  if (begin != schedule.statements.size())
+    return illegal(begin, "it stands after the one that writes {}, the last result", result_name(network, stored.size() - 1));
   return found;
 }
 
 // The statements and tensors of one assignment, taken out of a schedule.
-Schedule part_of(const Schedule& schedule, const Network& network, std::size_t assignment, StatementSpan span) {
+Schedule part_of(const Schedule& schedule, const Network& network, std::size_t assignment, StatementRange span) {
   Schedule part;
   part.tree = assignment + 1 == network.assignments.size() ? schedule.tree : schedule.earlier_trees[assignment];
   std::set<std::uint32_t> used;
-  for (std::size_t number = span.begin; number < span.end; ++number) used.merge(tensors_of(schedule.statements[number]));
+  for (std::size_t number = span.first; number < span.end(); ++number) used.merge(tensors_of(schedule.statements[number]));
   std::map<std::uint32_t, std::uint32_t> renumbered;
   for (const std::uint32_t tensor : used) {
     renumbered[tensor] = static_cast<std::uint32_t>(part.tensors.size());
@@ -129,21 +109,18 @@ Schedule part_of(const Schedule& schedule, const Network& network, std::size_t a
     // An operand that no statement of the part reads: out of range, so that the rules refuse it.
     if (tensor.like) tensor.like = renumbered.contains(*tensor.like) ? renumbered.at(*tensor.like) : ~0u;
   }
-  for (std::size_t number = span.begin; number < span.end; ++number) {
+  for (std::size_t number = span.first; number < span.end(); ++number) {
     ScheduledStatement& statement = part.statements.emplace_back(schedule.statements[number]);
     statement.target.tensor = renumbered.at(statement.target.tensor);
     for (ScheduledAccess& factor : statement.factors) factor.tensor = renumbered.at(factor.tensor);
     for (Intersection& intersection : statement.intersections) {
       // A part of a statement outside stays out of range: the rules of one assignment then refuse it.
-      for (Intersection::Part& met : intersection.parts) met.statement -= static_cast<std::uint32_t>(span.begin);
+      for (Intersection::Part& met : intersection.parts) met.statement -= static_cast<std::uint32_t>(span.first);
     }
   }
-  std::size_t root = 0;
-  for (std::size_t number = 0; number < span.end; ++number) {
-    if (schedule.statements[number].fused > 0) continue;
-    if (number >= span.begin && root < schedule.roots.size()) part.roots.push_back(schedule.roots[root]);
-    ++root;
-  }
+  const std::vector<StatementRange> nests = nests_of(schedule);
+  for (std::size_t nest = 0; nest < std::min(nests.size(), schedule.roots.size()); ++nest)
+    if (span.contains(nests[nest].first)) part.roots.push_back(schedule.roots[nest]);
   return part;
 }
 
@@ -311,10 +288,8 @@ std::vector<TensorId> unneeded(const Network& network, const PlanOptions& option
 
 Expected<std::vector<ForestPart>> forest_parts(const Schedule& schedule, const Network& network,
                                                const std::vector<OperandFacts>& operands) {
-  if (schedule.earlier_trees.size() + 1 != network.assignments.size()) {
-    return input_error(fmt::format("schedule: {} trees for {} stored assignments", schedule.earlier_trees.size() + 1,
-                                   network.assignments.size()));
-  }
+  if (schedule.earlier_trees.size() + 1 != network.assignments.size())
+    return illegal("{} trees for {} stored assignments", schedule.earlier_trees.size() + 1, network.assignments.size());
   if (auto done = check_declared(schedule); !done) return std::unexpected(done.error());
   const auto stored = stored_tensors(schedule, network);
   if (!stored) return std::unexpected(stored.error());
@@ -325,7 +300,7 @@ Expected<std::vector<ForestPart>> forest_parts(const Schedule& schedule, const N
   for (std::size_t assignment = 0; assignment < network.assignments.size(); ++assignment) {
     const Assignment& planned = network.assignments[assignment];
     parts.push_back({part_network(network, assignment), known,
-                     part_of(schedule, network, assignment, (*found)[assignment]), (*found)[assignment].begin});
+                     part_of(schedule, network, assignment, (*found)[assignment]), (*found)[assignment].first});
     known.push_back(stored_facts(network, planned, schedule.tensors[(*stored)[assignment]].format, known));
   }
   return parts;

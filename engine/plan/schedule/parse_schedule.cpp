@@ -8,6 +8,7 @@
 #include "engine/network/inlining.h"
 #include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/schedule_text.h"
+#include "engine/plan/schedule/statements.h"
 #include "engine/text/error_at.h"
 #include "engine/text/names.h"
 #include "engine/text/picture.h"
@@ -405,18 +406,14 @@ class ScheduleParser {
   }
 
   Expected<void> parse_parallel(ScheduleLine& line) {
-    std::vector<std::string> roots;
-    for (const ScheduledStatement& statement : schedule_.statements) {
-      if (statement.fused > 0) continue;
-      roots.push_back(statement.loops.empty() ? "" : network_.indices[statement.loops[0]].name);
-    }
-    const std::size_t root = schedule_.roots.size();
-    if (root == roots.size()) return line.wrong("more lines 'parallel' than loop nests");
-    if (!(roots[root].empty() ? line.take("()") : line.take_word(roots[root]))) {
-      return line.wrong(fmt::format("the root loop of nest {} is '{}'", root + 1, roots[root].empty() ? "()" : roots[root]));
-    }
-    const auto reduction = std::ranges::find_if(
-        root_reductions, [&](RootReduction each) { return line.take_word(reduction_word(each)); });
+    const std::vector<StatementRange> nests = nests_of(schedule_);
+    const std::size_t nest = schedule_.roots.size();
+    if (nest == nests.size()) return line.wrong("more lines 'parallel' than loop nests");
+    const std::vector<IndexId>& loops = schedule_.statements[nests[nest].first].loops;
+    const std::string root = loops.empty() ? "()" : network_.indices[loops.front()].name;
+    if (!(loops.empty() ? line.take(root) : line.take_word(root)))
+      return line.wrong(fmt::format("the root loop of nest {} is '{}'", nest + 1, root));
+    const auto reduction = std::ranges::find_if(root_reductions, [&](RootReduction each) { return line.take_word(reduction_word(each)); });
     if (reduction == std::end(root_reductions)) return line.wrong("expected owner, private, counted or serial");
     schedule_.roots.push_back(*reduction);
     if (!line.at_end()) return line.wrong("unexpected text after the reduction");

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/plan/schedule/schedule_text.h"
+#include "engine/plan/schedule/statements.h"
 #include "runtime/level_traits.h"
 
 namespace weft {
@@ -146,12 +147,11 @@ std::string print_statement(const Schedule& schedule, std::size_t number, const 
 
 std::string print_roots(const Schedule& schedule, const Network& network) {
   std::string text;
-  std::size_t root = 0;
-  for (const ScheduledStatement& statement : schedule.statements) {
-    if (statement.fused > 0 || root == schedule.roots.size()) continue;
-    const RootReduction reduction = schedule.roots[root++];
-    text += fmt::format("  parallel {} {}\n", statement.loops.empty() ? "()" : network.indices[statement.loops[0]].name,
-                        reduction_word(reduction));
+  const std::vector<StatementRange> nests = nests_of(schedule);
+  for (std::size_t nest = 0; nest < std::min(nests.size(), schedule.roots.size()); ++nest) {
+    const std::vector<IndexId>& loops = schedule.statements[nests[nest].first].loops;
+    text += fmt::format("  parallel {} {}\n", loops.empty() ? "()" : network.indices[loops.front()].name,
+                        reduction_word(schedule.roots[nest]));
   }
   return text;
 }

@@ -11,6 +11,15 @@ Schedule& Schedule::operator=(const Schedule&) = default;
 Schedule& Schedule::operator=(Schedule&&) noexcept = default;
 Schedule::~Schedule() = default;
 
+std::vector<StatementRange> nests_of(const Schedule& schedule) {
+  std::vector<StatementRange> nests;
+  for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
+    if (schedule.statements[number].fused == 0) nests.push_back({number, number});
+    else if (!nests.empty()) nests.back().last = number;
+  }
+  return nests;
+}
+
 std::size_t first_sharer(const Schedule& schedule, std::size_t statement, std::size_t depth) {
   while (statement > 0 && schedule.statements[statement].fused > depth) --statement;
   return statement;

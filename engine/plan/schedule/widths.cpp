@@ -75,8 +75,8 @@ Expected<void> check_widths(const ScheduledTensor& tensor, const Network& networ
     const std::uint64_t extent = extents[tensor.format.mode_order[level]];
     const unsigned needed = needed_coordinate_bits(stored.kind, extent);
     if (stored.crd_bits >= needed) continue;
-    return input_error(fmt::format("schedule: level {} of {} has coordinates of {} bits, its extent {} needs {}: add 'bits {}/{}'", level,
-                                   tensor.name, stored.crd_bits, extent, needed, stored.pos_bits, needed));
+    return illegal("level {} of {} has coordinates of {} bits, its extent {} needs {}: add 'bits {}/{}'", level, tensor.name,
+                   stored.crd_bits, extent, needed, stored.pos_bits, needed);
   }
   return {};
 }

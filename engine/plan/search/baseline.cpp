@@ -5,7 +5,6 @@
 #include <string>
 
 #include "engine/network/inlining.h"
-#include "engine/plan/schedule/append_order.h"
 #include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/schedule/forest.h"

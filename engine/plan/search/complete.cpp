@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "engine/plan/cost/nest.h"
-#include "engine/plan/schedule/append_order.h"
 #include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/schedule/result_format.h"
@@ -103,17 +102,12 @@ void decide_roots(Schedule& schedule, const CostModel& model) {
     return LoopPrice{loop.iterations, loop.ns + model.drain(outside, index, range).ns};
   };
   schedule.roots.clear();
-  for (std::size_t first = 0; first < schedule.statements.size();) {
-    const std::size_t last = last_sharer(schedule, first, 0);
-    const std::vector<IndexId>& loops = schedule.statements[first].loops;
-    if (loops.empty()) {
-      schedule.roots.push_back(RootReduction::serial);
-    } else {
-      const StatementRange range{first, last};
-      const NestTime work = walk_loop(schedule, model, range, 0, 1, price);
-      schedule.roots.push_back(model.root(loops.front(), range, work.iterations, work.ns).reduction);
-    }
-    first = last + 1;
+  for (const StatementRange nest : nests_of(schedule)) {
+    RootReduction& root = schedule.roots.emplace_back(RootReduction::serial);
+    const std::vector<IndexId>& loops = schedule.statements[nest.first].loops;
+    if (loops.empty()) continue;
+    const NestTime work = walk_loop(schedule, model, nest, 0, 1, price);
+    root = model.root(loops.front(), nest, work.iterations, work.ns).reduction;
   }
 }
 

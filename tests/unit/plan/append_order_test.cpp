@@ -1,4 +1,5 @@
-#include "engine/plan/schedule/append_order.h"
+#include "engine/plan/schedule/binding.h"
+#include "engine/plan/schedule/result_format.h"
 
 #include <doctest/doctest.h>
 

@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "engine/plan/cost/cost.h"
-#include "engine/plan/schedule/append_order.h"
 #include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/check.h"
+#include "engine/plan/schedule/result_format.h"
 #include "engine/plan/schedule/schedule_text.h"
 #include "engine/plan/schedule/statements.h"
 #include "engine/plan/search/baseline.h"
