@@ -11,7 +11,7 @@
 #include "bench/wanted.h"
 #include "engine/plan/estimate/count_joins.h"
 #include "engine/plan/prove/prove.h"
-#include "engine/plan/search/plan_counted.h"
+#include "engine/plan/search/plan_by_need.h"
 
 namespace weft::bench {
 namespace {

@@ -17,7 +17,7 @@
 #include "bench/trials.h"
 #include "bench/wanted.h"
 #include "engine/plan/estimate/count_joins.h"
-#include "engine/plan/search/plan_counted.h"
+#include "engine/plan/search/plan_by_need.h"
 #include "frontend/file_text.h"
 #include "tests/oracle/sample_schedules.h"
 

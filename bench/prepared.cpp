@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "engine/plan/estimate/count_joins.h"
-#include "engine/plan/search/plan_counted.h"
+#include "engine/plan/search/plan_by_need.h"
 #include "frontend/parse.h"
 #include "frontend/resolve.h"
 

@@ -7,7 +7,7 @@
 #include "engine/assumptions.h"
 #include "engine/exposed.h"
 #include "engine/network/extents.h"
-#include "engine/plan/search/finiteness.h"
+#include "engine/plan/search/plan_by_need.h"
 #include "engine/trace.h"
 #include "runtime/convert.h"
 #include "runtime/layouts.h"

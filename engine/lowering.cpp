@@ -1,7 +1,7 @@
 #include "engine/lowering.h"
 
 #include "engine/plan/schedule/check.h"
-#include "engine/plan/search/finiteness.h"
+#include "engine/plan/search/plan_by_need.h"
 
 namespace weft {
 namespace {

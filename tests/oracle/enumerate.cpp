@@ -8,7 +8,7 @@
 #include "engine/plan/schedule/result_format.h"
 #include "engine/plan/search/complete.h"
 #include "engine/plan/space/alternatives.h"
-#include "engine/plan/space/partial_sums.h"
+#include "engine/plan/space/contraction_variants.h"
 #include "engine/plan/space/trees.h"
 
 namespace weft {

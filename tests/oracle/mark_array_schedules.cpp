@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <utility>
 
+#include "engine/plan/search/alternative_search.h"
 #include "engine/plan/search/search_budget.h"
-#include "engine/plan/search/search_mark_arrays.h"
 #include "engine/plan/space/trees.h"
 
 namespace weft {

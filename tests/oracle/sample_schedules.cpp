@@ -8,8 +8,7 @@
 #include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/search/complete.h"
-#include "engine/plan/space/mark_arrays.h"
-#include "engine/plan/space/partial_sums.h"
+#include "engine/plan/space/contraction_variants.h"
 #include "engine/plan/space/trees.h"
 
 namespace weft {

@@ -12,8 +12,8 @@
 #include "engine/plan/search/baseline.h"
 #include "engine/plan/search/complete.h"
 #include "engine/plan/search/planned.h"
+#include "engine/plan/space/contraction_variants.h"
 #include "engine/plan/space/least_workspace.h"
-#include "engine/plan/space/sparse_intermediates.h"
 #include "engine/plan/space/trees.h"
 
 namespace weft {

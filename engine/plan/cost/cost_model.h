@@ -126,7 +126,7 @@ class CostModel {
   /// Whether it needs a key there: some of its modes that sparse factors restrict are not bound outside.
   bool is_keyed(std::size_t writer, IndexSet shared) const { return (key(writer) & ~shared) != 0; }
   /// Whether what the statement writes may live inside loops over `shared`, or between nests where these are none: as its
-  /// levels say (sparse_intermediates.h).
+  /// levels say (contraction_variants.h).
   bool may_be_stored(std::size_t writer, IndexSet shared) const;
   /// The modes of its compressed levels, where it is between nests.
   IndexSet compressed(std::size_t writer) const { return index_set(statements_[writer].model->compressed); }

@@ -74,7 +74,7 @@ double TreeBound::least_density(const Factor& factor, IndexSet indices, bool any
 }
 
 // Of a statement whose loops have these indices, and those that factors have for themselves or not: those may be summed
-// before the factor meets the others (partial_sums.h). A factor that is converted, or not `read` by this statement but by another,
+// before the factor meets the others (contraction_variants.h). A factor that is converted, or not `read` by this statement but by another,
 // which may store entries alone, may have its modes bound in any order: R[i] += A * x[i] has an iteration for each i of C in
 // x[i] += B[j] * C[j,i], C by rows or not.
 double TreeBound::counted_iterations(IndexSet indices, std::uint32_t read) const {

@@ -15,7 +15,7 @@
 #include "engine/plan/schedule/result_format.h"
 #include "engine/plan/schedule/schedule_text.h"
 #include "engine/plan/schedule/statements.h"
-#include "engine/plan/space/mark_arrays.h"
+#include "engine/plan/space/contraction_variants.h"
 #include "runtime/dense_levels.h"
 #include "runtime/level_traits.h"
 

@@ -1,5 +1,7 @@
 #include "engine/plan/schedule/check.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "engine/plan/schedule/forest.h"
@@ -9,34 +11,45 @@
 #include "runtime/open_levels.h"
 
 namespace weft {
+
+std::unexpected<Error> illegal(const std::string& what) { return input_error("schedule: " + what); }
+
+std::unexpected<Error> illegal(std::size_t statement, const std::string& what) {
+  return input_error(fmt::format("schedule, statement {}: {}", statement + 1, what));
+}
+
 namespace {
 
 Expected<void> check_operand(const ScheduledTensor& tensor, const std::vector<OperandFacts>& operands) {
   const OperandFacts& facts = facts_of(operands, tensor.tensor);
-  if (tensor.format.scalar != facts.format.scalar)
-    return illegal("{} is {} but its layout says {}", tensor.name, name(facts.format.scalar), name(tensor.format.scalar));
+  if (tensor.format.scalar != facts.format.scalar) {
+    return illegal(fmt::format("{} is {} but its layout says {}", tensor.name, name(facts.format.scalar),
+                               name(tensor.format.scalar)));
+  }
   if (!tensor.converted) {
     if (same_layout(tensor.format, facts.format)) return {};
-    return illegal("{} is stored as {} but its layout is {}: mark it as converted", tensor.name, facts.format.text(),
-                   tensor.format.text());
+    return illegal(fmt::format("{} is stored as {} but its layout is {}: mark it as converted", tensor.name, facts.format.text(),
+                               tensor.format.text()));
   }
   if (facts.pinned) {
-    return illegal("the layout {} of {} is pinned but it is converted to {}", facts.format.text(), tensor.name,
-                   tensor.format.text());
+    return illegal(fmt::format("the layout {} of {} is pinned but it is converted to {}", facts.format.text(), tensor.name,
+                               tensor.format.text()));
   }
   if (tensor.opened && !opens_levels(facts.format, tensor.format)) {
-    return illegal("{} cannot be opened from {} to {}: only leading compressed levels become dense, above one that stays "
-                   "compressed; mark it as converted", tensor.name, facts.format.text(), tensor.format.text());
+    return illegal(fmt::format("{} cannot be opened from {} to {}: only leading compressed levels become dense, above one that "
+                               "stays compressed; mark it as converted", tensor.name, facts.format.text(), tensor.format.text()));
   }
   for (const Level& level : tensor.format.levels) {
-    if (is_listed(level.kind))
-      return illegal("{} is converted to {}, whose levels are not those of an operand", tensor.name, tensor.format.text());
+    if (is_listed(level.kind)) {
+      return illegal(fmt::format("{} is converted to {}, whose levels are not those of an operand", tensor.name,
+                                 tensor.format.text()));
+    }
   }
   const bool dense = facts.format.all_dense() && tensor.format.all_dense();
   const bool sparse = tensor.format.order() > 0 && is_sparse(tensor.format.levels.back().kind);
   if (!dense && !(sparse && is_sparse(facts.format.levels.back().kind))) {
-    return illegal("converting {} from {} to {} would confuse absent entries with zeros", tensor.name, facts.format.text(),
-                   tensor.format.text());
+    return illegal(fmt::format("converting {} from {} to {} would confuse absent entries with zeros", tensor.name,
+                               facts.format.text(), tensor.format.text()));
   }
   return {};
 }
@@ -47,29 +60,29 @@ Expected<void> check_tensors(const Schedule& schedule, const Problem& problem) {
   std::size_t results = 0;
   for (const ScheduledTensor& tensor : schedule.tensors) {
     if (tensor.role != TensorRole::intermediate && tensor.tensor >= network.tensors.size())
-      return illegal("{} is no tensor of the expression", tensor.name);
+      return illegal(fmt::format("{} is no tensor of the expression", tensor.name));
     const std::size_t modes = tensor.role == TensorRole::intermediate ? tensor.modes.size() : network.tensors[tensor.tensor].extents.size();
     if (tensor.format.order() != modes || tensor.format.mode_order.size() != modes) {
-      return illegal("{} has {} modes but its layout {} has {} levels", tensor.name, modes, tensor.format.text(),
-                     tensor.format.order());
+      return illegal(fmt::format("{} has {} modes but its layout {} has {} levels", tensor.name, modes, tensor.format.text(),
+                                 tensor.format.order()));
     }
     if (auto wide = check_widths(tensor, network); !wide) return wide;
     if (tensor.role == TensorRole::operand) {
-      if (!has_facts(operands, tensor.tensor)) return illegal("{} is not an operand", tensor.name);
+      if (!has_facts(operands, tensor.tensor)) return illegal(fmt::format("{} is not an operand", tensor.name));
       if (auto done = check_operand(tensor, operands); !done) return done;
       continue;
     }
     if (tensor.role == TensorRole::intermediate) {
       if (members(index_set(tensor.modes)).size() != modes)
-        return illegal("an index stands twice in intermediate {}", tensor.name);
+        return illegal(fmt::format("an index stands twice in intermediate {}", tensor.name));
       continue;
     }
     ++results;
     if (network.assignments[0].result.tensor != tensor.tensor)
-      return illegal("{} is not the result of the expression", tensor.name);
+      return illegal(fmt::format("{} is not the result of the expression", tensor.name));
     if (auto done = check_result(schedule, tensor, problem); !done) return done;
   }
-  if (results != 1) return illegal("{} lines 'result', expected one", results);
+  if (results != 1) return illegal(fmt::format("{} lines 'result', expected one", results));
   return {};
 }
 
@@ -81,8 +94,9 @@ Expected<void> check_wanted(const Schedule& schedule, const Network& given, cons
       return tensor.role == TensorRole::result && tensor.tensor == assignment.result.tensor;
     });
     if (is_result == is_wanted(name, given, options)) continue;
-    if (!is_result) return illegal("the result {} is not stored", name);
-    return illegal("{} is stored as a result, but nobody asked for it: make it an intermediate, or name it among the results", name);
+    if (!is_result) return illegal(fmt::format("the result {} is not stored", name));
+    return illegal(fmt::format("{} is stored as a result, but nobody asked for it: make it an intermediate, or name it among the "
+                               "results", name));
   }
   return {};
 }
@@ -93,8 +107,9 @@ Expected<void> check_read(const Schedule& schedule, const std::vector<ForestPart
     if (result.role != TensorRole::result || !result.delivered || may_be_delivered(*result.delivered, result.format)) continue;
     for (const ForestPart& part : parts) {
       if (!reads(part.network.assignments.front(), result.tensor)) continue;
-      return illegal("{} computed as {} lacks the zeros that {} stores, and a later assignment reads it: compute it with the "
-                     "same dense levels at the end", result.name, result.format.text(), result.delivered->text());
+      return illegal(fmt::format("{} computed as {} lacks the zeros that {} stores, and a later assignment reads it: compute it "
+                                 "with the same dense levels at the end", result.name, result.format.text(),
+                                 result.delivered->text()));
     }
   }
   return {};

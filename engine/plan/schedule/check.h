@@ -1,11 +1,9 @@
 // check(): the judge of legality, and its rules, one function each; every message names the statement or tensor.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <cstdint>
 #include <optional>
-#include <utility>
+#include <string>
 #include <vector>
 
 #include "engine/plan/schedule/contractions.h"
@@ -17,15 +15,9 @@ namespace weft {
 /// intermediates (NaN and Inf), result formats honoured, strict-fp. Input error naming the statement.
 Expected<void> check(const Schedule& schedule, const Problem& problem);
 
-/// What a rule says: "schedule: T is ...", or of the statement at position 1 "schedule, statement 2: T is ...".
-template <class... Parts>
-std::unexpected<Error> illegal(fmt::format_string<Parts...> text, Parts&&... parts) {
-  return input_error("schedule: " + fmt::format(text, std::forward<Parts>(parts)...));
-}
-template <class... Parts>
-std::unexpected<Error> illegal(std::size_t statement, fmt::format_string<Parts...> text, Parts&&... parts) {
-  return input_error(fmt::format("schedule, statement {}: ", statement + 1) + fmt::format(text, std::forward<Parts>(parts)...));
-}
+/// The error of a rule: "schedule: T is …", or of the statement at position 1 "schedule, statement 2: T is …".
+std::unexpected<Error> illegal(const std::string& what);
+std::unexpected<Error> illegal(std::size_t statement, const std::string& what);
 
 /// The statements compute the products of the tree, and the tree those of the term.
 Expected<void> check_products(const Schedule& schedule, const Network& network);

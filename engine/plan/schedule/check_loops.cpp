@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "engine/plan/schedule/binding.h"
@@ -12,15 +14,15 @@ Expected<void> check_coverage(const Schedule& schedule, const Network& network, 
   IndexSet seen = 0;
   for (const IndexId index : statement.loops) {
     if (index >= network.indices.size()) return illegal(number, "a loop has an index the expression lacks");
-    if (contains(seen, index)) return illegal(number, "two loops over {}", network.indices[index].name);
+    if (contains(seen, index)) return illegal(number, fmt::format("two loops over {}", network.indices[index].name));
     seen |= one_index(index);
   }
   const IndexSet needed = indices_of(statement);
   for (const IndexId index : members(needed & ~seen)) {
-    return illegal(number, "no loop over {}", network.indices[index].name);
+    return illegal(number, fmt::format("no loop over {}", network.indices[index].name));
   }
   for (const IndexId index : members(seen & ~needed)) {
-    return illegal(number, "a loop over {}, which is in no factor", network.indices[index].name);
+    return illegal(number, fmt::format("a loop over {}, which is in no factor", network.indices[index].name));
   }
   return {};
 }
@@ -33,13 +35,13 @@ Expected<void> check_fusion(const Schedule& schedule, const Network& network, st
   }
   const std::vector<IndexId>& before = schedule.statements[number - 1].loops;
   if (statement.fused > statement.loops.size() || statement.fused > before.size()) {
-    return illegal(number, "{} loops cannot be shared: it has {}, its predecessor {}", statement.fused, statement.loops.size(),
-                   before.size());
+    return illegal(number, fmt::format("{} loops cannot be shared: it has {}, its predecessor {}", statement.fused,
+                                       statement.loops.size(), before.size()));
   }
   for (std::size_t loop = 0; loop < statement.fused; ++loop) {
     if (statement.loops[loop] != before[loop]) {
-      return illegal(number, "shared loop {} is {} here but {} in its predecessor", loop + 1,
-                     network.indices[statement.loops[loop]].name, network.indices[before[loop]].name);
+      return illegal(number, fmt::format("shared loop {} is {} here but {} in its predecessor", loop + 1,
+                                         network.indices[statement.loops[loop]].name, network.indices[before[loop]].name));
     }
   }
   return {};
@@ -52,8 +54,9 @@ Expected<void> check_vector(const Schedule& schedule, const Network& network, co
   if (statement.loops.empty() || statement.loops.back() != *statement.vector)
     return illegal(number, "only the innermost loop can become vector code");
   if (may_be_vector(schedule, number, options)) return {};
-  return illegal(number, "loop {} cannot become vector code: it is shared, visits stored coordinates only, or its sum would be "
-                         "reassociated under strict floating point", network.indices[*statement.vector].name);
+  return illegal(number, fmt::format("loop {} cannot become vector code: it is shared, visits stored coordinates only, or its "
+                                     "sum would be reassociated under strict floating point",
+                                     network.indices[*statement.vector].name));
 }
 
 // Accesses that can drive a loop of statements from `number` on, as (statement, factor), ascending.
@@ -75,20 +78,23 @@ Expected<void> check_intersections(const Schedule& schedule, const Network& netw
     const std::string& index = network.indices[intersection.index].name;
     const auto loop = static_cast<std::size_t>(std::ranges::find(statement.loops, intersection.index) - statement.loops.begin());
     if (loop == statement.loops.size() || loop < statement.fused)
-      return illegal(number, "'meet {}' belongs to the first statement that runs the loop", index);
-    if (contains(described, intersection.index)) return illegal(number, "two lines 'meet {}'", index);
+      return illegal(number, fmt::format("'meet {}' belongs to the first statement that runs the loop", index));
+    if (contains(described, intersection.index)) return illegal(number, fmt::format("two lines 'meet {}'", index));
     described |= one_index(intersection.index);
     std::vector<std::pair<std::size_t, std::size_t>> given;
     bool driven = false;
     for (const Intersection::Part& part : intersection.parts) {
       given.emplace_back(part.statement, part.factor);
       driven = driven || part.drive;
-      if (part.drive && part.gallop) return illegal(number, "'meet {}': what drives the loop does not gallop", index);
+      if (part.drive && part.gallop)
+        return illegal(number, fmt::format("'meet {}': what drives the loop does not gallop", index));
     }
     std::ranges::sort(given);
-    if (given != drivers(schedule, number, loop))
-      return illegal(number, "'meet {}' must list every factor with a sparse level over {} once, and no other", index, index);
-    if (!driven) return illegal(number, "nothing drives the loop in 'meet {}'", index);
+    if (given != drivers(schedule, number, loop)) {
+      return illegal(number, fmt::format("'meet {}' must list every factor with a sparse level over {} once, and no other", index,
+                                         index));
+    }
+    if (!driven) return illegal(number, fmt::format("nothing drives the loop in 'meet {}'", index));
   }
   return {};
 }
@@ -103,10 +109,10 @@ Expected<void> check_leaving(const Schedule& schedule, StatementRange nest) {
     }
   }
   if (leaving.size() < 2 || !sparse) return {};
-  return illegal(leaving[1], "{} and {} both leave this loop nest, whose loops visit only what the sparse factors of both have: "
-                             "give one of them a nest of its own",
-                 schedule.tensors[schedule.statements[leaving[0]].target.tensor].name,
-                 schedule.tensors[schedule.statements[leaving[1]].target.tensor].name);
+  return illegal(leaving[1], fmt::format("{} and {} both leave this loop nest, whose loops visit only what the sparse factors of "
+                                         "both have: give one of them a nest of its own",
+                                         schedule.tensors[schedule.statements[leaving[0]].target.tensor].name,
+                                         schedule.tensors[schedule.statements[leaving[1]].target.tensor].name));
 }
 
 }  // namespace
@@ -140,18 +146,18 @@ Expected<void> check_roots(const Schedule& schedule, const Network& network, con
       const ScheduledTensor& tensor = schedule.tensors[target.tensor];
       const bool appended = leaves && !tensor.like && !tensor.format.all_dense();
       if (appended && reduction == RootReduction::private_copies)
-        return illegal(number, "{} is appended to, which private copies of it cannot be", tensor.name);
+        return illegal(number, fmt::format("{} is appended to, which private copies of it cannot be", tensor.name));
       if (leaves && !appended && reduction == RootReduction::counted)
-        return illegal(number, "{} is not appended to, so that nothing is to be counted: run it owner", tensor.name);
+        return illegal(number, fmt::format("{} is not appended to, so that nothing is to be counted: run it owner", tensor.name));
       if (appended && append_order(target.indices, tensor.format, schedule.statements[number].loops).direct == 0) {
-        return illegal(number, "threads that share this loop would append to {} out of order, whose first level is another: run "
-                               "it serial", tensor.name);
+        return illegal(number, fmt::format("threads that share this loop would append to {} out of order, whose first level is "
+                                           "another: run it serial", tensor.name));
       }
       if (reduction == RootReduction::private_copies) continue;
       const IndexId index = schedule.statements[first].loops.front();
       if (leaves && !contains(index_set(target.indices), index)) {
-        return illegal(number, "{} has no index {}, so threads that share this loop would write the same entries: run it private "
-                               "or serial", tensor.name, network.indices[index].name);
+        return illegal(number, fmt::format("{} has no index {}, so threads that share this loop would write the same entries: "
+                                           "run it private or serial", tensor.name, network.indices[index].name));
       }
     }
   }

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -129,17 +131,17 @@ Expected<void> check_entries(const Schedule& schedule, const Network& network, s
   for (const ScheduledAccess& factor : statement.factors) {
     if (schedule.tensors[factor.tensor].role != TensorRole::intermediate) continue;
     if (knows_its_entries(schedule, network, factor.tensor)) continue;
-    return illegal(number, "{} is dense and may be read where nothing was accumulated, which would become an entry of a sparse "
-                           "tensor: give it levels a (accumulator), h (hashed) or b (bitmap)",
-                   schedule.tensors[factor.tensor].name);
+    return illegal(number, fmt::format("{} is dense and may be read where nothing was accumulated, which would become an entry "
+                                       "of a sparse tensor: give it levels a (accumulator), h (hashed) or b (bitmap)",
+                                       schedule.tensors[factor.tensor].name));
   }
   if (!statement.drained) return {};
   const AppendOrder order = append_order(statement.target.indices, target.format, statement.loops);
   const Block block = dense_block(statement, target.format, 0);
   if (block.modes == 0 || accumulates_everywhere(schedule, network, number, block.begin, block.modes)) return {};
-  return illegal(number, "the workspace of {} is dense over {}, where not every entry is provably accumulated: bind the other "
-                         "levels first", target.name,
-                 print_indices(drained_block(statement.target.indices, target.format, order), network));
+  return illegal(number, fmt::format("the workspace of {} is dense over {}, where not every entry is provably accumulated: bind "
+                                     "the other levels first", target.name,
+                                     print_indices(drained_block(statement.target.indices, target.format, order), network)));
 }
 
 }  // namespace
@@ -202,9 +204,10 @@ Expected<void> check_presence(const Schedule& schedule, const Network& network,
       if (schedule.tensors[factor.tensor].role != TensorRole::intermediate) continue;
       const std::optional<std::uint32_t> other = annihilated[factor.tensor];
       if (!other || knows_its_entries(schedule, network, factor.tensor)) continue;
-      return illegal(number, "{} is dense and may be read where nothing was accumulated, but {} holds NaN or Inf, which an "
-                             "absent entry would have annihilated: give it levels a (accumulator), h (hashed) or b (bitmap), or "
-                             "s between nests", schedule.tensors[factor.tensor].name, schedule.tensors[*other].name);
+      return illegal(number, fmt::format("{} is dense and may be read where nothing was accumulated, but {} holds NaN or Inf, "
+                                         "which an absent entry would have annihilated: give it levels a (accumulator), h "
+                                         "(hashed) or b (bitmap), or s between nests", schedule.tensors[factor.tensor].name,
+                                         schedule.tensors[*other].name));
     }
   }
   return {};

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "engine/plan/schedule/check.h"
@@ -67,26 +69,28 @@ class ProductChecker {
     }
     for (std::size_t factor = 0; factor < term_.factors.size(); ++factor) {
       if (!used_[factor]) {
-        return illegal("factor {} of the expression ({}) is in no statement", factor + 1,
-                       network_.tensors[term_.factors[factor].tensor].name);
+        return illegal(fmt::format("factor {} of the expression ({}) is in no statement", factor + 1,
+                                   network_.tensors[term_.factors[factor].tensor].name));
       }
     }
     for (std::size_t tensor = 0; tensor < schedule_.tensors.size(); ++tensor) {
       const ScheduledTensor& declared = schedule_.tensors[tensor];
-      if (declared.role == TensorRole::operand ? !read_[tensor] : !written_[tensor])
-        return illegal("{} is declared but never {}", declared.name, declared.role == TensorRole::operand ? "read" : "written");
+      if (declared.role == TensorRole::operand ? !read_[tensor] : !written_[tensor]) {
+        return illegal(fmt::format("{} is declared but never {}", declared.name,
+                                   declared.role == TensorRole::operand ? "read" : "written"));
+      }
       if (declared.role == TensorRole::intermediate && !read_[tensor])
-        return illegal("intermediate {} is never read", declared.name);
+        return illegal(fmt::format("intermediate {} is never read", declared.name));
       if (declared.role != TensorRole::result) continue;
       // A single factor has no contraction: its tree is the leaf itself.
       const std::size_t expected = shapes_.of(schedule_.tree);
       if (shape_of_[tensor] != (term_.factors.size() == 1 ? shapes_.group({expected}) : expected)) {
-        return illegal("the statements do not contract in the order of the tree {}",
-                       weft::print(schedule_.tree, factor_names(network_)));
+        return illegal(fmt::format("the statements do not contract in the order of the tree {}",
+                                   weft::print(schedule_.tree, factor_names(network_))));
       }
     }
     if (coefficient != term_.coefficient)
-      return illegal("the coefficients multiply to {}, the expression has {}", coefficient, term_.coefficient);
+      return illegal(fmt::format("the coefficients multiply to {}, the expression has {}", coefficient, term_.coefficient));
     return {};
   }
 
@@ -106,8 +110,8 @@ class ProductChecker {
     for (const ScheduledAccess& factor : statement.factors) factors |= index_set(factor.indices);
     const IndexSet target = index_set(statement.target.indices);
     for (const IndexId index : members(target & ~factors)) {
-      return illegal(number, "index {} of {} is in no factor", network_.indices[index].name,
-                     schedule_.tensors[statement.target.tensor].name);
+      return illegal(number, fmt::format("index {} of {} is in no factor", network_.indices[index].name,
+                                         schedule_.tensors[statement.target.tensor].name));
     }
     IndexSet outside = index_set(assignment_.result.indices);
     for (std::size_t factor = 0; factor < term_.factors.size(); ++factor) {
@@ -115,7 +119,7 @@ class ProductChecker {
       if (!inside) outside |= index_set(term_.factors[factor].indices);
     }
     for (const IndexId index : members(factors & ~target & outside)) {
-      return illegal(number, "index {} is summed here but needed later", network_.indices[index].name);
+      return illegal(number, fmt::format("index {} is summed here but needed later", network_.indices[index].name));
     }
     written_[statement.target.tensor] = true;
     // A copy of an operand for lookups, or its sum over what only it has, contracts nothing.
@@ -129,22 +133,22 @@ class ProductChecker {
     const ScheduledAccess& target = schedule_.statements[number].target;
     if (target.tensor >= schedule_.tensors.size()) return illegal(number, "the target is not declared");
     const ScheduledTensor& tensor = schedule_.tensors[target.tensor];
-    if (tensor.role == TensorRole::operand) return illegal(number, "operand {} must not be written", tensor.name);
-    if (written_[target.tensor]) return illegal(number, "{} is written twice", tensor.name);
+    if (tensor.role == TensorRole::operand) return illegal(number, fmt::format("operand {} must not be written", tensor.name));
+    if (written_[target.tensor]) return illegal(number, fmt::format("{} is written twice", tensor.name));
     const std::vector<IndexId>& modes =
         tensor.role == TensorRole::result ? assignment_.result.indices : tensor.modes;
-    if (target.indices != modes) return illegal(number, "{} is not written with its own indices", tensor.name);
+    if (target.indices != modes) return illegal(number, fmt::format("{} is not written with its own indices", tensor.name));
     return {};
   }
 
   Expected<void> check_factor(std::size_t number, const ScheduledAccess& access, std::vector<std::size_t>& parts,
                               std::vector<std::size_t>& below) {
     const ScheduledTensor& tensor = schedule_.tensors[access.tensor];
-    if (tensor.role == TensorRole::result) return illegal(number, "result {} must not be read", tensor.name);
+    if (tensor.role == TensorRole::result) return illegal(number, fmt::format("result {} must not be read", tensor.name));
     if (tensor.role == TensorRole::intermediate) {
-      if (!written_[access.tensor]) return illegal(number, "{} is read before it is written", tensor.name);
-      if (read_[access.tensor]) return illegal(number, "{} is read twice", tensor.name);
-      if (access.indices != tensor.modes) return illegal(number, "{} is not read with its own indices", tensor.name);
+      if (!written_[access.tensor]) return illegal(number, fmt::format("{} is read before it is written", tensor.name));
+      if (read_[access.tensor]) return illegal(number, fmt::format("{} is read twice", tensor.name));
+      if (access.indices != tensor.modes) return illegal(number, fmt::format("{} is not read with its own indices", tensor.name));
       parts.push_back(shape_of_[access.tensor]);
       below.insert(below.end(), leaves_[access.tensor].begin(), leaves_[access.tensor].end());
       read_[access.tensor] = true;
@@ -161,8 +165,8 @@ class ProductChecker {
       below.push_back(factor);
       return {};
     }
-    return illegal(number, "{} is no factor of the expression, or stands in a statement already",
-                   print_access(schedule_, access, network_));
+    return illegal(number, fmt::format("{} is no factor of the expression, or stands in a statement already",
+                                       print_access(schedule_, access, network_)));
   }
 
   const Schedule& schedule_;

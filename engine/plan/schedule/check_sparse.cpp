@@ -1,4 +1,6 @@
 // The rules of results and intermediates with levels that are not dense.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "engine/plan/schedule/binding.h"
@@ -21,48 +23,53 @@ Expected<void> check_delivered(const ScheduledTensor& result) {
                        return !is_listed(level.kind) && !level.strided;
                      });
   if (!known) {
-    return illegal("{} cannot be delivered as {}: that is no format of a result with {} modes", result.name, delivered.text(),
-                   result.format.order());
+    return illegal(fmt::format("{} cannot be delivered as {}: that is no format of a result with {} modes", result.name,
+                               delivered.text(), result.format.order()));
   }
-  if (same_layout(delivered, result.format))
-    return illegal("{} is computed as {} already: nothing is to be delivered otherwise", result.name, delivered.text());
+  if (same_layout(delivered, result.format)) {
+    return illegal(fmt::format("{} is computed as {} already: nothing is to be delivered otherwise", result.name,
+                               delivered.text()));
+  }
   if (may_be_delivered(result.format, delivered)) return {};
-  return illegal("{} computed as {} and delivered as {} would store zeros that are absent: compute it with compressed levels",
-                 result.name, result.format.text(), delivered.text());
+  return illegal(fmt::format("{} computed as {} and delivered as {} would store zeros that are absent: compute it with "
+                             "compressed levels", result.name, result.format.text(), delivered.text()));
 }
 
 Expected<void> check_like(const Schedule& schedule, const ScheduledTensor& result, const Problem& problem) {
   const auto& [network, operands, options] = problem;
   if (*result.like >= schedule.tensors.size() || schedule.tensors[*result.like].role != TensorRole::operand)
-    return illegal("{} can only be like an operand", result.name);
+    return illegal(fmt::format("{} can only be like an operand", result.name));
   const ScheduledTensor& operand = schedule.tensors[*result.like];
   if (result.delivered) {
     const Format& given = facts_of(operands, operand.tensor).format;
     const auto as_given = pattern_format(network, operand.tensor, given);
     if (!as_given || !same_layout(*as_given, *result.delivered) || result.delivered->scalar != result.format.scalar) {
-      return illegal("{} is like {} and delivered in another format than {} has: choose one", result.name, operand.name,
-                     operand.name);
+      return illegal(fmt::format("{} is like {} and delivered in another format than {} has: choose one", result.name,
+                                 operand.name, operand.name));
     }
     if (!operand.converted || result.format.mode_order != result.delivered->mode_order || !keeps_order(operand.format, given)) {
-      return illegal("{} as {} has its entries in another order than {} as {}: {} cannot be handed over at the positions that {} "
-                     "has", operand.name, operand.format.text(), operand.name, given.text(), result.name, operand.name);
+      return illegal(fmt::format("{} as {} has its entries in another order than {} as {}: {} cannot be handed over at the "
+                                 "positions that {} has", operand.name, operand.format.text(), operand.name, given.text(),
+                                 result.name, operand.name));
     }
   }
   if (operand.format.all_dense()) {
-    return illegal("{} cannot be like {}, whose layout is {}: all its levels are dense, so there is no pattern to share",
-                   result.name, operand.name, operand.format.text());
+    return illegal(fmt::format("{} cannot be like {}, whose layout is {}: all its levels are dense, so there is no pattern to "
+                               "share", result.name, operand.name, operand.format.text()));
   }
   const auto writer = writer_of(schedule, static_cast<std::uint32_t>(&result - schedule.tensors.data()));
   if (writer == schedule.statements.size() || !is_bound_beside(schedule, writer, *result.like)) {
-    return illegal("{} cannot be like {}: no access of {} with the same indices, level by level, is bound by the loops around "
-                   "the statement that writes {}", result.name, operand.name, operand.name, result.name);
+    return illegal(fmt::format("{} cannot be like {}: no access of {} with the same indices, level by level, is bound by the "
+                               "loops around the statement that writes {}", result.name, operand.name, operand.name,
+                               result.name));
   }
   const auto requested = options.result_patterns.find(result.name);
   if (requested != options.result_patterns.end() && requested->second == operand.name) return {};
   if (has_pattern_of(network, operand.tensor, operands)) return {};
   const auto leading = leading_format(network, operand.tensor, operands);
   if (leading && same_layout(*leading, result.format)) return {};
-  return illegal("{} may have fewer entries than {}: only a request makes it like {}", result.name, operand.name, operand.name);
+  return illegal(fmt::format("{} may have fewer entries than {}: only a request makes it like {}", result.name, operand.name,
+                             operand.name));
 }
 
 // Kinds of the levels that are not bound by the loops that writer and reader share: one key, then dense levels.
@@ -79,13 +86,15 @@ Expected<void> check_workspace(const Schedule& schedule, const Network& network,
     const IndexId index = target.indices[tensor.format.mode_order[level]];
     if (contains(outside, index)) {
       if (is_dense(kind)) continue;
-      return illegal("intermediate {} is not stored over {}, which its writer and its reader share: that level is written d",
-                     tensor.name, network.indices[index].name);
+      return illegal(fmt::format("intermediate {} is not stored over {}, which its writer and its reader share: that level is "
+                                 "written d", tensor.name, network.indices[index].name));
     }
     const auto extent = static_cast<double>(network.indices[index].extent);
     if (is_listed(kind)) keys *= extent;
-    if ((is_listed(kind) || has_bits(kind)) && extent > most_coordinates)
-      return illegal("a table of all {:.3g} coordinates of {} for {}: use h", extent, network.indices[index].name, tensor.name);
+    if ((is_listed(kind) || has_bits(kind)) && extent > most_coordinates) {
+      return illegal(fmt::format("a table of all {:.3g} coordinates of {} for {}: use h", extent, network.indices[index].name,
+                                 tensor.name));
+    }
     kinds.push_back(kind);
   }
   const auto end = std::ranges::find_if(kinds, [](LevelKind kind) { return is_dense(kind); });
@@ -94,17 +103,19 @@ Expected<void> check_workspace(const Schedule& schedule, const Network& network,
   const bool dense_below = std::all_of(end, kinds.end(), [](LevelKind kind) { return is_dense(kind); });
   const bool one_bitmap = !has_bits(kinds.front()) || end - kinds.begin() == 1;
   if (!one_key || !dense_below || !one_bitmap) {
-    return illegal("intermediate {} lives inside a loop nest, where its levels are dense, below one key of kind a or h, or b "
-                   "over one mode; its layout is {}", tensor.name, tensor.format.text());
+    return illegal(fmt::format("intermediate {} lives inside a loop nest, where its levels are dense, below one key of kind a or "
+                               "h, or b over one mode; its layout is {}", tensor.name, tensor.format.text()));
   }
-  if (keys > most_accumulated_keys) return illegal("an accumulator over {:.3g} keys for {}: use h", keys, tensor.name);
+  if (keys > most_accumulated_keys)
+    return illegal(fmt::format("an accumulator over {:.3g} keys for {}: use h", keys, tensor.name));
   const ScheduledStatement& reading = schedule.statements[reader];
   for (const ScheduledAccess& factor : reading.factors) {
     if (factor.tensor != target.tensor) continue;
     const std::vector<BoundLevel> bound = bind_levels(factor.indices, tensor.format, reading.loops);
     for (std::size_t level = 0; level < bound.size(); ++level) {
       if (bound[level].direct || !is_sparse(tensor.format.levels[level].kind)) continue;
-      return illegal(reader, "{} is read in another order than that of its key {}", tensor.name, tensor.format.text());
+      return illegal(reader, fmt::format("{} is read in another order than that of its key {}", tensor.name,
+                                         tensor.format.text()));
     }
   }
   return {};
@@ -158,9 +169,9 @@ Expected<void> check_unordered(const Schedule& schedule, const Network& network,
       const std::string& name = schedule.tensors[part.tensor].name;
       if (!part.unordered) continue;
       if (part.drive && (drivers > 1 || gallops > 0))
-        return illegal(number, "{} drives 'meet {}' in no particular order: the others are searched", name, index);
+        return illegal(number, fmt::format("{} drives 'meet {}' in no particular order: the others are searched", name, index));
       if (!part.drive && part.several_modes)
-        return illegal(number, "{} has a key of several modes: it drives 'meet {}'", name, index);
+        return illegal(number, fmt::format("{} has a key of several modes: it drives 'meet {}'", name, index));
     }
   }
   return {};
@@ -171,27 +182,33 @@ Expected<void> check_target(const Schedule& schedule, const Network& network, st
   const ScheduledTensor& tensor = schedule.tensors[statement.target.tensor];
   const bool leaves = leaves_nest(schedule, number);
   if (!leaves || tensor.like || tensor.format.all_dense()) {
-    if (statement.drained) return illegal(number, "{} is not appended to, so that nothing is drained into it", tensor.name);
+    if (statement.drained)
+      return illegal(number, fmt::format("{} is not appended to, so that nothing is drained into it", tensor.name));
     return leaves ? Expected<void>{} : check_workspace(schedule, network, number);
   }
-  if (!may_be_computed(tensor.format))
-    return illegal("{} is computed as {}: kernels write dense and compressed levels only", tensor.name, tensor.format.text());
+  if (!may_be_computed(tensor.format)) {
+    return illegal(fmt::format("{} is computed as {}: kernels write dense and compressed levels only", tensor.name,
+                               tensor.format.text()));
+  }
   const AppendOrder order = append_order(statement.target.indices, tensor.format, statement.loops);
   if (order.needs_drain() && !statement.drained) {
-    return illegal(number, "{} is not appended to in the order of its levels {}: the first loops do not bind them in this order, "
-                           "so that it needs a workspace: add 'drained accumulator'", tensor.name, tensor.format.text());
+    return illegal(number, fmt::format("{} is not appended to in the order of its levels {}: the first loops do not bind them in "
+                                       "this order, so that it needs a workspace: add 'drained accumulator'", tensor.name,
+                                       tensor.format.text()));
   }
   if (!statement.drained) return {};
   if (!order.needs_drain())
-    return illegal(number, "{} is appended to in the order of its levels: nothing is to be drained", tensor.name);
+    return illegal(number, fmt::format("{} is appended to in the order of its levels: nothing is to be drained", tensor.name));
   const std::vector<IndexId> key = drained_key(statement.target.indices, tensor.format, order);
-  if (has_bits(statement.drained->kind) && key.size() > 1)
-    return illegal(number, "a bitmap has one mode, but {} are drained: use accumulator or hashed", print_indices(key, network));
+  if (has_bits(statement.drained->kind) && key.size() > 1) {
+    return illegal(number, fmt::format("a bitmap has one mode, but {} are drained: use accumulator or hashed",
+                                       print_indices(key, network)));
+  }
   double keys = 1;
   for (const IndexId index : key) keys *= static_cast<double>(network.indices[index].extent);
   const bool bitmap = has_bits(statement.drained->kind);
   if (has_slots(statement.drained->kind) || keys <= (bitmap ? most_coordinates : most_accumulated_keys)) return {};
-  return illegal(number, "{} over {:.3g} keys: use hashed", bitmap ? "a bitmap" : "an accumulator", keys);
+  return illegal(number, fmt::format("{} over {:.3g} keys: use hashed", bitmap ? "a bitmap" : "an accumulator", keys));
 }
 
 }  // namespace
@@ -200,8 +217,10 @@ Expected<void> check_result(const Schedule& schedule, const ScheduledTensor& res
   const auto& [network, operands, options] = problem;
   const Format& handed_over = result.delivered ? *result.delivered : result.format;
   const auto requested = options.result_formats.find(result.name);
-  if (requested != options.result_formats.end() && !same_layout(requested->second, handed_over))
-    return illegal("result {} is stored as {} but {} was requested", result.name, handed_over.text(), requested->second.text());
+  if (requested != options.result_formats.end() && !same_layout(requested->second, handed_over)) {
+    return illegal(fmt::format("result {} is stored as {} but {} was requested", result.name, handed_over.text(),
+                               requested->second.text()));
+  }
   if (result.delivered && !result.like) {
     if (auto done = check_delivered(result); !done) return done;
   }
@@ -211,7 +230,7 @@ Expected<void> check_result(const Schedule& schedule, const ScheduledTensor& res
   const auto operand = std::ranges::find(network.tensors, pattern->second, &TensorDeclaration::name);
   const auto tensor = static_cast<TensorId>(operand - network.tensors.begin());
   if (tensor < network.tensors.size() && facts_of(operands, tensor).format.all_dense() && result.format.all_dense()) return {};
-  return illegal("result {} was requested like {}", result.name, pattern->second);
+  return illegal(fmt::format("result {} was requested like {}", result.name, pattern->second));
 }
 
 Expected<void> check_sparse(const Schedule& schedule, const Network& network) {

@@ -131,7 +131,7 @@ std::string intermediate_name(const Network& network, const Contractions& contra
 /// reads what it makes in place of its factor. The result stays the last tensor.
 void insert_step(Contractions& contractions, std::size_t place, std::size_t reader, std::size_t factor, ContractedTensor made);
 
-/// Whether a step copies an operand into an intermediate, a mark array (space/mark_arrays.h): it multiplies and sums nothing.
+/// Whether a step copies an operand into an intermediate, a mark array (space/contraction_variants.h): it multiplies and sums nothing.
 bool is_mark_array_copy(Steps steps, std::size_t step);
 
 /// Every index of the target and the factors.

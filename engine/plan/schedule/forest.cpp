@@ -9,7 +9,7 @@
 #include "engine/network/inlining.h"
 #include "engine/plan/estimate/operand_facts.h"
 #include "engine/plan/estimate/product_estimate.h"
-#include "engine/plan/schedule/binding.h"
+#include "engine/plan/schedule/check.h"
 #include "engine/plan/schedule/statements.h"
 
 namespace weft {
@@ -26,14 +26,14 @@ Expected<std::vector<std::uint32_t>> stored_tensors(const Schedule& schedule, co
   for (std::uint32_t tensor = 0; tensor < schedule.tensors.size(); ++tensor) {
     const auto assignment = stored_assignment(schedule.tensors[tensor], network);
     if (!assignment) continue;
-    if (stored[*assignment] != none) return illegal("{} is stored twice", result_name(network, *assignment));
+    if (stored[*assignment] != none) return illegal(fmt::format("{} is stored twice", result_name(network, *assignment)));
     const ScheduledTensor& declared = schedule.tensors[tensor];
     if (declared.role == TensorRole::intermediate && declared.modes != network.assignments[*assignment].result.indices)
-      return illegal("intermediate {} is not declared with the indices it is assigned with", declared.name);
+      return illegal(fmt::format("intermediate {} is not declared with the indices it is assigned with", declared.name));
     stored[*assignment] = tensor;
   }
   for (std::size_t assignment = 0; assignment < stored.size(); ++assignment) {
-    if (stored[assignment] == none) return illegal("no line 'result' for {}", result_name(network, assignment));
+    if (stored[assignment] == none) return illegal(fmt::format("no line 'result' for {}", result_name(network, assignment)));
   }
   return stored;
 }
@@ -60,7 +60,7 @@ Expected<void> check_declared(const Schedule& schedule) {
     }
   }
   for (std::size_t tensor = 0; tensor < used.size(); ++tensor) {
-    if (!used[tensor]) return illegal("{} is declared but in no statement", schedule.tensors[tensor].name);
+    if (!used[tensor]) return illegal(fmt::format("{} is declared but in no statement", schedule.tensors[tensor].name));
   }
   return {};
 }
@@ -72,20 +72,23 @@ Expected<std::vector<StatementRange>> spans(const Schedule& schedule, const Netw
   std::size_t begin = 0;
   for (std::size_t assignment = 0; assignment < stored.size(); ++assignment) {
     const std::size_t writer = writer_of(schedule, stored[assignment]);
-    if (writer == schedule.statements.size()) return illegal("{} is never written", result_name(network, assignment));
+    if (writer == schedule.statements.size())
+      return illegal(fmt::format("{} is never written", result_name(network, assignment)));
     if (writer < begin) {
-      return illegal(writer, "{} is written before {}, which the expression assigns first", result_name(network, assignment),
-                     result_name(network, assignment - 1));
+      return illegal(writer, fmt::format("{} is written before {}, which the expression assigns first",
+                                         result_name(network, assignment), result_name(network, assignment - 1)));
     }
     if (assignment > 0 && schedule.statements[begin].fused > 0) {
-      return illegal(begin, "it shares loops with the assignment to {}: each stored assignment has loop nests of its own",
-                     result_name(network, assignment - 1));
+      return illegal(begin, fmt::format("it shares loops with the assignment to {}: each stored assignment has loop nests of its "
+                                        "own", result_name(network, assignment - 1)));
     }
     found.push_back({begin, writer});
     begin = writer + 1;
   }
-  if (begin != schedule.statements.size())
-    return illegal(begin, "it stands after the one that writes {}, the last result", result_name(network, stored.size() - 1));
+  if (begin != schedule.statements.size()) {
+    return illegal(begin, fmt::format("it stands after the one that writes {}, the last result",
+                                      result_name(network, stored.size() - 1)));
+  }
   return found;
 }
 
@@ -288,8 +291,10 @@ std::vector<TensorId> unneeded(const Network& network, const PlanOptions& option
 
 Expected<std::vector<ForestPart>> forest_parts(const Schedule& schedule, const Network& network,
                                                const std::vector<OperandFacts>& operands) {
-  if (schedule.earlier_trees.size() + 1 != network.assignments.size())
-    return illegal("{} trees for {} stored assignments", schedule.earlier_trees.size() + 1, network.assignments.size());
+  if (schedule.earlier_trees.size() + 1 != network.assignments.size()) {
+    return illegal(fmt::format("{} trees for {} stored assignments", schedule.earlier_trees.size() + 1,
+                               network.assignments.size()));
+  }
   if (auto done = check_declared(schedule); !done) return std::unexpected(done.error());
   const auto stored = stored_tensors(schedule, network);
   if (!stored) return std::unexpected(stored.error());

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/plan/schedule/binding.h"
+#include "engine/plan/schedule/check.h"
 #include "engine/plan/schedule/statements.h"
 #include "runtime/dense_levels.h"
 #include "runtime/extents.h"
@@ -75,8 +75,8 @@ Expected<void> check_widths(const ScheduledTensor& tensor, const Network& networ
     const std::uint64_t extent = extents[tensor.format.mode_order[level]];
     const unsigned needed = needed_coordinate_bits(stored.kind, extent);
     if (stored.crd_bits >= needed) continue;
-    return illegal("level {} of {} has coordinates of {} bits, its extent {} needs {}: add 'bits {}/{}'", level, tensor.name,
-                   stored.crd_bits, extent, needed, stored.pos_bits, needed);
+    return illegal(fmt::format("level {} of {} has coordinates of {} bits, its extent {} needs {}: add 'bits {}/{}'", level,
+                               tensor.name, stored.crd_bits, extent, needed, stored.pos_bits, needed));
   }
   return {};
 }

@@ -9,7 +9,7 @@
 #include "engine/plan/schedule/schedule_text.h"
 #include "engine/plan/search/complete.h"
 #include "engine/plan/search/search_budget.h"
-#include "engine/plan/space/mark_arrays.h"
+#include "engine/plan/space/contraction_variants.h"
 
 namespace weft {
 namespace {

@@ -1,6 +1,5 @@
-// Branch and bound over alternatives: orders of a tree's statements, and paths to their operands. search.cpp and
-// search_mark_arrays.cpp say which there are; this finds the cheapest loops of each, has them judged, and keeps the best, the open ones and
-// a frontier of those left out, under one budget.
+// Branch and bound over alternatives: orders of a tree's statements, and paths to their operands. search.cpp says which there are; this
+// finds the cheapest loops of each, has them judged, and keeps the best, the open ones and a frontier of those left out, under one budget.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@
 #include "engine/plan/cost/alternative_models.h"
 #include "engine/plan/search/interval_program.h"
 #include "engine/plan/search/search.h"
-#include "engine/plan/space/access_paths.h"
+#include "engine/plan/space/alternatives.h"
 
 namespace weft {
 

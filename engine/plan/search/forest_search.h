@@ -4,15 +4,39 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/plan/estimate/joins.h"
-#include "engine/plan/search/joint_parts.h"
 #include "engine/plan/search/planned.h"
 
 namespace weft {
+
+/// Assignments that are planned one by one do not see that a converted operand may serve several of them, nor which
+/// layout of a result its readers would like.
+struct JointParts {
+  std::vector<Plan> parts;  ///< per assignment; copies that it shares with others are converted operands in it
+  double ns = std::numeric_limits<double>::infinity();  ///< of all parts together, as judged
+  std::uint64_t candidates = 0;
+  /// No other layouts of shared tensors are cheaper, if the plans of the assignments (`all` or `tree`) are the cheapest
+  /// for the layouts that they were asked for.
+  bool all_layouts = true;
+  Optimal optimal = Optimal::all;  ///< of the least proven of those plans
+};
+
+/// What the joined schedule of the parts costs; an error where it is not legal or does not fit.
+using JointJudge = std::function<Expected<double>(const std::vector<Plan>&)>;
+
+/// Which results are wanted decides whose layout is free: an intermediate may be stored in any order of its modes. A
+/// search over the layouts of results and copies, cut off by the sum of what each assignment takes at least if it bears
+/// only its share of a conversion. Without `layouts` everything stays as planned one by one. Counted in alternatives
+/// tried, never in time. Memory: every part is planned for what the dense results of later ones leave. `known_entries`: where nothing
+/// else is legal, what later assignments alone read has compressed levels.
+Expected<JointParts> plan_jointly(const Problem& problem, const Planner& planner, bool layouts,
+                                  const JointJudge& judge, bool known_entries = false);
 
 /// One choice of the results that are stored, and the plan for it.
 struct ForestAttempt {
@@ -29,13 +53,13 @@ struct ForestAttempt {
 ///    assignment, what is read often, or nothing. The others are written into the products that read them, so that the
 ///    planner fuses across them or stores what is between (always legal beside NaN and Inf);
 ///  * with `layouts`, in which layouts results that are not asked for are stored, and which copies of operands several
-///    assignments share (joint_parts.h).
+///    assignments share (plan_jointly()).
 /// Stored results are read by later assignments as operands, in loop nests of their own. What is neither wanted nor read
 /// is not computed. A product that is inlined and cannot be merged with its reader (it is larger than
 /// most_merged_factors, or parenthesised) keeps the tree that is best for it alone, unless no plan with it is legal
 /// beside NaN and Inf.
 ///
-///     explore() -> attempts() and unfitting() -> prove_forest() (prove/prove_forest.h) -> chosen()
+///     explore() -> attempts() and unfitting() -> prove_forest() (prove/prove.h) -> chosen()
 class ForestSearch {
  public:
   /// Refers to network and operands. `planner` plans one assignment.

@@ -1,4 +1,4 @@
-#include "engine/plan/search/joint_parts.h"
+#include "engine/plan/search/forest_search.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,5 @@
-// The search for schedules: trees, orders of steps and layouts around the dynamic program; again, where memory binds.
+// The search for schedules: trees, orders of steps and layouts around the dynamic program; then with mark arrays, within a share of the
+// budget of their own; again, where memory binds.
 #pragma once
 
 #include <memory>
@@ -7,7 +8,7 @@
 
 #include "engine/plan/cost/alternative_models.h"
 #include "engine/plan/schedule/statements.h"
-#include "engine/plan/search/frontier.h"
+#include "engine/plan/search/planned.h"
 #include "engine/plan/space/alternatives.h"
 
 namespace weft {
@@ -58,5 +59,32 @@ void add_smaller_intermediates(SearchResult& found, const Problem& problem, Sear
 
 /// Adds candidates, where their costs put them.
 void add_candidates(SearchResult& found, std::vector<Candidate> candidates);
+
+class AlternativeSearch;
+
+inline constexpr std::size_t most_mark_arrays = 3;  ///< of one schedule
+
+/// Contractions, and paths to their operands.
+struct MarkedContractions {
+  Contractions contractions;
+  PathChoice choice;
+};
+
+/// The contractions of these trees before anything is marked, with all operands as they are stored, and with all `converted` that may be;
+/// with and without partial sums and keyed intermediates.
+std::vector<MarkedContractions> marked_starts(const Problem& problem, AlternativeSearch& search, const std::vector<ContractionTree>& trees,
+                                            bool converted);
+
+/// The same with one more factor marked, whichever can be.
+std::vector<MarkedContractions> with_another_mark(const MarkedContractions& from);
+
+/// Whether intermediates on the way to a dense result have keys: the search without marks did not price those, so that they are looked
+/// at as they are.
+bool keys_intermediates(const Contractions& contractions);
+
+/// Looks for schedules with mark arrays that are cheaper than the best so far: of the trees of the best candidates and of the product as
+/// a whole, each with one mark array, and with further ones as long as they help; loops are decided anew for all, and of what comes near
+/// the best the paths, one by one.
+void search_mark_arrays(AlternativeSearch& search, const Problem& problem, const std::optional<ContractionTree>& product);
 
 }  // namespace weft

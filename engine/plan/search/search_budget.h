@@ -63,7 +63,7 @@ inline std::uint64_t bytes_of_solver(const PlanOptions& options) {
 /// four times as many alternatives then.
 inline constexpr double work_of_every_order = 2'000;
 
-/// So many times as much where operands may be summed first (partial_sums.h): there are more alternatives, and they save more.
+/// So many times as much where operands may be summed first (contraction_variants.h): there are more alternatives, and they save more.
 inline constexpr double share_with_partial_sums = 3;
 
 /// What looking for lookups takes beside the search, of the loops that it may price. More of them changed the choice of one

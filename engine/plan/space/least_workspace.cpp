@@ -6,7 +6,7 @@
 
 #include "engine/plan/cost/memory_demand.h"
 #include "engine/plan/schedule/check.h"
-#include "engine/plan/space/sparse_intermediates.h"
+#include "engine/plan/space/contraction_variants.h"
 
 namespace weft {
 namespace {

@@ -10,7 +10,7 @@
 #include "engine/plan/plan.h"
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/search/baseline.h"
-#include "engine/plan/search/finiteness.h"
+#include "engine/plan/search/plan_by_need.h"
 #include "long_ranges.h"
 #include "oracle/contracted.h"
 #include "oracle/interpreted.h"

@@ -12,9 +12,8 @@
 
 #include "engine/plan/schedule/schedule_text.h"
 #include "engine/plan/search/interval_program.h"
-#include "engine/plan/space/access_paths.h"
-#include "engine/plan/space/mark_arrays.h"
-#include "engine/plan/space/partial_sums.h"
+#include "engine/plan/space/alternatives.h"
+#include "engine/plan/space/contraction_variants.h"
 #include "engine/plan/space/trees.h"
 #include "unit/plan/networks.h"
 

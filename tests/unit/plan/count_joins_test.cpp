@@ -9,7 +9,7 @@
 #include "engine/plan/cost/cost.h"
 #include "engine/plan/estimate/product_estimate.h"
 #include "engine/plan/plan.h"
-#include "engine/plan/search/plan_counted.h"
+#include "engine/plan/search/plan_by_need.h"
 #include "unit/plan/networks.h"
 
 namespace count_joins_test {

@@ -1,11 +1,11 @@
-#include "engine/plan/search/joint_parts.h"
+#include "engine/plan/search/forest_search.h"
 
 #include <doctest/doctest.h>
 
 #include <algorithm>
 
 #include "engine/plan/schedule/check.h"
-#include "engine/plan/space/mark_arrays.h"
+#include "engine/plan/space/contraction_variants.h"
 #include "unit/plan/joint_schedules.h"
 #include "unit/plan/stretched.h"
 #include "unit/share.h"

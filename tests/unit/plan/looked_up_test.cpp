@@ -1,10 +1,10 @@
-// Operands in which entries are looked up: opened in place, or marked (space/access_paths.h).
+// Operands in which entries are looked up: opened in place, or marked (space/alternatives.h).
 #include <doctest/doctest.h>
 
 #include "engine/plan/cost/alternative_models.h"
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/search/complete.h"
-#include "engine/plan/space/access_paths.h"
+#include "engine/plan/space/alternatives.h"
 #include "unit/plan/networks.h"
 
 namespace weft::plan_test::looked_up_test {

@@ -1,4 +1,4 @@
-#include "engine/plan/space/mark_arrays.h"
+#include "engine/plan/space/contraction_variants.h"
 
 #include <doctest/doctest.h>
 
@@ -10,7 +10,6 @@
 #include "engine/plan/estimate/joins.h"
 #include "engine/plan/explain/explanation.h"
 #include "engine/plan/schedule/schedule_text.h"
-#include "engine/plan/space/partial_sums.h"
 #include "unit/plan/networks.h"
 #include "unit/replaced.h"
 

@@ -1,4 +1,4 @@
-#include "engine/plan/space/partial_sums.h"
+#include "engine/plan/space/contraction_variants.h"
 
 #include <doctest/doctest.h>
 

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "engine/plan/schedule/check.h"
-#include "engine/plan/space/mark_arrays.h"
+#include "engine/plan/space/contraction_variants.h"
 #include "unit/plan/networks.h"
 
 namespace sample_schedules_test {

@@ -1,4 +1,4 @@
-#include "engine/plan/space/sparse_intermediates.h"
+#include "engine/plan/space/contraction_variants.h"
 
 #include <doctest/doctest.h>
 

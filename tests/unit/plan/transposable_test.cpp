@@ -1,4 +1,4 @@
-#include "engine/plan/space/access_paths.h"
+#include "engine/plan/space/alternatives.h"
 
 #include <doctest/doctest.h>
 

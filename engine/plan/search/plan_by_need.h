@@ -1,8 +1,8 @@
-// Which operands have to be finite for a plan to be legal and its code to be the code it is.
+// Plans made of facts that are dear to find, as far as the choice rests on them: sizes of joins, and which values are finite.
 //
-// Whether NaN or Inf are stored costs a pass over all values, and hardly a plan depends on it. So plans are made as for finite
-// values, and only the operands are looked at whose finiteness the plan that was chosen rests on; where one of these is not
-// finite, another is made with the facts of all.
+// Joins of sparse operands are counted by a pass over their entries; NaN and Inf by one over all values, and hardly a plan depends on them.
+// So plans are made as if joins were independent and values finite, only those facts are found that the plan which was chosen rests on, and
+// where they are otherwise, another is made.
 #pragma once
 
 #include <functional>
@@ -10,9 +10,22 @@
 #include <string>
 #include <vector>
 
+#include "engine/plan/estimate/count_joins.h"
 #include "engine/plan/search/planned.h"
 
 namespace weft {
+
+/// Counts entries of results whose formats are to be chosen, where independence may be wrong about them. Then plans,
+/// counts the joins that the chosen schedule and the runner-up depend on, and plans again with what was counted, until the
+/// choice depends on nothing that was not counted, or a few times. Of all these plans it is the cheapest, priced with what
+/// was counted. `options.entries` and `options.joins` hold the counts afterwards, quantised: the plan is a function of them
+/// and of what else `planner` is given. Independent networks are planned once.
+Expected<Plan> plan_counted(const Network& network, const std::vector<OperandFacts>& operands, PlanOptions& options,
+                            JoinCounter& counter, const std::function<Expected<Plan>(const PlanOptions&)>& planner);
+
+/// Counts all that the cost of a given schedule depends on: it is then that of plan_counted() for the same schedule.
+Expected<void> count_joins_of(const Schedule& schedule, const Network& network, const std::vector<OperandFacts>& operands,
+                              PlanOptions& options, JoinCounter& counter);
 
 /// The same operands taken to be finite, but for those that are never looked at, without a look at any value; what they were is
 /// kept in `counted`.
