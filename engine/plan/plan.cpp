@@ -11,7 +11,6 @@
 #include "engine/plan/cost/memory_demand.h"
 #include "engine/plan/cost/tree_bound.h"
 #include "engine/plan/prove/prove.h"
-#include "engine/plan/prove/prove_forest.h"
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/schedule/schedule_text.h"
 #include "engine/plan/schedule/widths.h"

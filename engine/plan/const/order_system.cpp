@@ -64,8 +64,7 @@ void OrderSystem::add_statements() {
   for (std::size_t number = 0; number < count; ++number) {
     const std::size_t reader = reader_of(skeleton_, skeleton_.steps[number].target.tensor);
     if (reader == count) continue;
-    const Literal before[] = {statements_.smaller[number][reader]};
-    solver_.clause(before, family);
+    solver_.clause({statements_.smaller[number][reader]}, family);
   }
 }
 
@@ -101,8 +100,7 @@ void OrderSystem::add_layouts(const std::vector<OperandFacts>& operands, Operand
     const Family kept =
         solver_.family(fmt::format("the {} layout {} of {}", facts.pinned ? "pinned" : "given", facts.format.text(), tensor.name));
     for (std::size_t level = 1; level < modes; ++level) {
-      const Literal above[] = {layout.smaller[facts.format.mode_order[level - 1]][facts.format.mode_order[level]]};
-      solver_.clause(above, kept);
+      solver_.clause({layout.smaller[facts.format.mode_order[level - 1]][facts.format.mode_order[level]]}, kept);
     }
   }
 }
@@ -118,9 +116,8 @@ void OrderSystem::add_concordance() {
       for (std::size_t left = 0; left < factor.indices.size(); ++left) {
         for (std::size_t right = 0; right < factor.indices.size(); ++right) {
           if (factor.indices[left] == factor.indices[right]) continue;
-          const Literal implied[] = {!layouts_[tensor.tensor].smaller[left][right],
-                                     loops_[number].smaller[place(number, factor.indices[left])][place(number, factor.indices[right])]};
-          solver_.clause(implied, family);
+          const Literal loops_follow = loops_[number].smaller[place(number, factor.indices[left])][place(number, factor.indices[right])];
+          solver_.clause({!layouts_[tensor.tensor].smaller[left][right], loops_follow}, family);
         }
       }
     }

@@ -1,5 +1,5 @@
 // The memory of nests and copies, for the solver.
-#include "engine/plan/prove/encode_memory.h"
+#include "engine/plan/prove/encoding.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,7 +8,6 @@
 #include <tuple>
 
 #include "engine/plan/cost/memory_demand.h"
-#include "engine/plan/prove/encoding.h"
 #include "engine/plan/schedule/binding.h"
 
 namespace weft {
@@ -94,7 +93,7 @@ void Encoding::encode_memory() {
       std::pair<Literal, double>& result = results_[encoded.assignment].bytes;
       if (encoded.result == 0) continue;
       result.second = encoded.result;
-      solver_.clause(std::vector{!encoded.chosen, result.first}, solver_.family(memory_family));
+      solver_.clause({!encoded.chosen, result.first}, solver_.family(memory_family));
     }
   }
   for (const Encoded& encoded : ways_) {
@@ -120,7 +119,7 @@ void Encoding::encode_workspaces(Encoded& encoded) {
       found->second = solver_.boolean();
       encoded.workspaces.push_back({writer, drained, found->second, problem_.options.machine.threads * bytes});
     }
-    solver_.clause(std::vector{!option, found->second}, memory);
+    solver_.clause({!option, found->second}, memory);
   };
   for (std::size_t number = 0; number < encoded.graph.options.size(); ++number) {
     const NestGraph::Option& option = encoded.graph.options[number];

@@ -3,7 +3,9 @@
 
 #include <functional>
 
+#include "engine/plan/estimate/joins.h"
 #include "engine/plan/prove/encoding.h"
+#include "engine/plan/search/forest_search.h"
 #include "engine/plan/search/planned.h"
 #include "engine/plan/search/search.h"
 #include "engine/plan/search/search_budget.h"
@@ -60,5 +62,15 @@ Proof improve(const SearchResult& found, const Problem& problem);
 /// Why nothing that the search has left open fits into memory: a part of a sentence, empty where that is not proven.
 /// Names the intermediates of the constraints that contradict each other.
 std::string why_nothing_fits(const SearchResult& found, const Problem& problem);
+
+/// Where memory binds, what one assignment converts or stores takes memory from the others: the solver is asked about all
+/// of them at once, and, if a proof is wanted, about the cheapest attempt whatever its memory is. Attempts get what it finds,
+/// and what it proves.
+void prove_forest(ForestSearch& forest);
+
+/// prove() with every way of each assignment (trees, orders of statements, conversions) in every layout of what lies between
+/// them. `counted` numbers the joins of the options.
+Proof prove_assignments(const Problem& problem, const std::vector<Occurrence>& counted, const ProofRequest& request,
+                        const ProofJudge& judge);
 
 }  // namespace weft

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <string>
@@ -64,6 +65,7 @@ class Solver {
 
   /// At least one of the literals.
   void clause(std::span<const Literal> literals, Family family);
+  void clause(std::initializer_list<Literal> literals, Family family) { clause(std::span(literals.begin(), literals.size()), family); }
   void at_most_one(std::span<const Literal> literals, Family family);
   /// Sum of the weights of the true literals <= bound. Weights are scaled down together, rounding up, where they do
   /// not fit what Z3 takes (int).

@@ -1,4 +1,4 @@
-#include "engine/plan/prove/prove_forest.h"
+#include "engine/plan/prove/prove.h"
 
 #include <doctest/doctest.h>
 

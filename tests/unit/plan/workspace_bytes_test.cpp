@@ -1,4 +1,4 @@
-#include "engine/plan/prove/encode_memory.h"
+#include "engine/plan/prove/encoding.h"
 
 #include <doctest/doctest.h>
 
