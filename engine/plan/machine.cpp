@@ -92,24 +92,20 @@ Expected<Machine> parse_machine(std::string_view text, const std::string& name) 
     };
     const std::size_t space = line.find_first_of(" \t");
     const std::string_view key = line.substr(0, space);
-    std::size_t found = 0;
-    while (found < std::size(constants) && constants[found].name != key) ++found;
-    if (found == std::size(constants)) return error(fmt::format("{} is no constant of the cost model", quoted(key)));
-    if (given[found]) return error(fmt::format("{} is given twice", key));
+    const auto constant = std::ranges::find(constants, key, &MachineConstant::name);
+    if (constant == std::end(constants)) return error(fmt::format("{} is no constant of the cost model", quoted(key)));
+    bool& known = given[static_cast<std::size_t>(constant - std::begin(constants))];
+    if (known) return error(fmt::format("{} is given twice", key));
     const std::string_view value = space == std::string_view::npos ? "" : trimmed(line.substr(space));
     const auto parsed = positive_number(value);
     if (!parsed) return error(fmt::format("{} wants a number above 0, from 1e-12 to 1e15, not {}", key, quoted(value)));
     if (key == "threads" && *parsed < 1) return error(fmt::format("threads wants a number from 1 on, not {}", quoted(value)));
-    constants[found].of(machine) = *parsed;
-    given[found] = true;
+    constant->of(machine) = *parsed;
+    known = true;
   }
-  for (std::size_t constant = 0; constant < std::size(constants); ++constant) {
-    if (!given[constant]) {
-      return input_error(fmt::format("{}:{}: {} is missing; weft calibrate writes a new file", name, number + 1,
-                                     constants[constant].name));
-    }
-  }
-  return machine;
+  const auto missing = static_cast<std::size_t>(std::ranges::find(given, false) - given.begin());
+  if (missing == given.size()) return machine;
+  return input_error(fmt::format("{}:{}: {} is missing; weft calibrate writes a new file", name, number + 1, constants[missing].name));
 }
 
 }  // namespace weft

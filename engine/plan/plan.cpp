@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <ranges>
 #include <utility>
 
 #include "engine/plan/const/workspace_order.h"
@@ -63,7 +64,7 @@ class AssignmentPlanner {
   void add_unfused() {
     SearchResult stored = search_schedules(problem_, unfused_scope);
     found_.tried += stored.tried;
-    add_candidates(found_, std::move(stored.candidates));
+    for (Candidate& candidate : stored.candidates) add_candidate(found_.candidates, std::move(candidate));
   }
 
   // What the search has left open.
@@ -82,10 +83,7 @@ class AssignmentPlanner {
     const bool any_stores = std::ranges::any_of(candidates, stores);
     if (!scope_.fused && any_stores) std::erase_if(candidates, [&](const Candidate& candidate) { return !stores(candidate); });
     const auto legal = check(baseline_.schedule, problem_);
-    if (legal && (scope_.fused || !any_stores || stores(baseline_))) {
-      const auto place = std::ranges::upper_bound(candidates, baseline_.cost.ns, {}, [](const Candidate& one) { return one.cost.ns; });
-      candidates.insert(place, baseline_);
-    }
+    if (legal && (scope_.fused || !any_stores || stores(baseline_))) add_candidate(candidates, baseline_);
     if (candidates.empty() && !legal) return std::unexpected(legal.error());
     return {};
   }
@@ -96,10 +94,7 @@ class AssignmentPlanner {
     std::size_t shrunk = 0;
     for (Candidate& candidate : candidates) {
       if (candidate.cost.announced_bytes <= limit_) continue;
-      // Private copies go first: the same loops on one thread.
-      const Schedule serial = without_private_copies(candidate.schedule);
-      if (serial == candidate.schedule) continue;
-      candidate = {serial, cost(serial, problem_)};
+      give_up_private_copies(candidate, problem_);
       if (candidate.cost.announced_bytes <= limit_) ++shrunk;
     }
     const auto smallest = std::ranges::min_element(candidates, {}, [](const Candidate& one) { return one.cost.announced_bytes; });
@@ -114,7 +109,7 @@ class AssignmentPlanner {
   // The cheapest, the claim made of it, and the runner-up.
   Plan chosen() {
     std::vector<Candidate>& candidates = found_.candidates;
-    std::ranges::stable_sort(candidates, {}, [](const Candidate& one) { return one.cost.ns; });
+    std::ranges::stable_sort(candidates, {}, &Candidate::ns);
     Plan plan;
     plan.schedule = std::move(candidates.front().schedule);
     plan.cost = std::move(candidates.front().cost);
@@ -144,9 +139,8 @@ class AssignmentPlanner {
                             : proof_.overpriced              ? Why::priced_before_known
                                                              : Why::too_many_nests);
     }
-    bool copied = false;
-    for (std::size_t number = 0; number < plan.schedule.statements.size(); ++number)
-      copied = copied || is_mark_array_copy(plan.schedule, number);
+    const auto steps = std::views::iota(std::size_t{0}, plan.schedule.statements.size());
+    const bool copied = std::ranges::any_of(steps, [&](std::size_t step) { return is_mark_array_copy(plan.schedule, step); });
     const bool opened = std::ranges::any_of(plan.schedule.tensors, &ScheduledTensor::opened);
     const bool beyond = std::ranges::any_of(plan.schedule.tensors, [](const ScheduledTensor& tensor) {
       const bool chained = std::ranges::any_of(tensor.format.levels, begins_chain, &Level::kind);

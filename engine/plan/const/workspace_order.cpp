@@ -60,8 +60,7 @@ std::vector<std::vector<std::uint32_t>> fusion_depths(const Contractions& contra
 class OrderSearch {
  public:
   explicit OrderSearch(const Problem& problem)
-      : network_(problem.network), operands_(problem.operands), options_(problem.options), tree_(chosen_tree(problem)),
-        nodes_(step_orders(tree_, 1).front()),
+      : problem_(problem), tree_(chosen_tree(problem)), nodes_(step_orders(tree_, 1).front()),
         skeleton_(contractions_of(problem.network, tree_, nodes_, problem.operands, problem.options)) {}
 
   Expected<Plan> run() {
@@ -71,14 +70,15 @@ class OrderSearch {
     }
     const std::uint32_t least = std::max<std::uint32_t>(1, least_workspace_order(operation_tree(skeleton_)));
     for (std::uint32_t order = least; order <= widest; ++order) {
-      if (options_.progress) options_.progress("planning", static_cast<double>(order - least) / static_cast<double>(widest - least + 1));
+      const double share = static_cast<double>(order - least) / static_cast<double>(widest - least + 1);
+      if (problem_.options.progress) problem_.options.progress("planning", share);
       const auto done = attempt(order);
       if (!done) return std::unexpected(done.error());
       if (*done) return finished();
     }
     // Legal whatever the values are, but not of the least order.
-    if (illegal_ && annihilates_any(skeleton_, operands_)) {
-      found_ = baseline(Problem{network_, operands_, options_});
+    if (illegal_ && annihilates_any(skeleton_, problem_.operands)) {
+      found_ = baseline(problem_);
       proven_ = false;
       Expected<Plan> plan = finished();
       if (plan) plan->producer = Producer::baseline;
@@ -109,12 +109,12 @@ class OrderSearch {
   }
 
   Expected<bool> answer(std::uint32_t order, OperandLayouts layouts) {
-    auto system = OrderSystem::create(skeleton_, network_, operands_, order, layouts, options_.cancelled_by);
+    auto system = OrderSystem::create(skeleton_, problem_.network, problem_.operands, order, layouts, problem_.options.cancelled_by);
     if (!system) return std::unexpected(of_objective(system.error().kind, "the objective workspace-order: " + system.error().message));
     for (std::size_t models = 0; models < most_models; ++models) {
       ++asked_;
       const Satisfiable satisfiable = system->solve(most_effort);
-      if (is_cancelled(options_)) return fail(ErrorKind::cancelled, "interrupted");
+      if (is_cancelled(problem_.options)) return fail(ErrorKind::cancelled, "interrupted");
       if (auto sufficed = system->had_memory(); !sufficed) return std::unexpected(sufficed.error());
       if (satisfiable == Satisfiable::no) {
         if (models == 0) contradiction_ = system->contradiction();
@@ -124,7 +124,7 @@ class OrderSearch {
       if (satisfiable == Satisfiable::unknown) return false;
       const OrderModel model = system->model();
       if (carry_out(model, order)) return true;
-      if (is_cancelled(options_)) return fail(ErrorKind::cancelled, "interrupted");
+      if (is_cancelled(problem_.options)) return fail(ErrorKind::cancelled, "interrupted");
       proven_ = false;
       system->exclude(model);
     }
@@ -135,24 +135,24 @@ class OrderSearch {
   bool carry_out(const OrderModel& model, std::uint32_t order) {
     std::vector<std::uint32_t> nodes;
     for (const std::uint32_t statement : model.statements) nodes.push_back(nodes_[statement]);
-    Contractions contractions = contractions_of(network_, tree_, nodes, operands_, options_);
+    Contractions contractions = contractions_of(problem_.network, tree_, nodes, problem_.operands, problem_.options);
     std::vector<std::vector<IndexId>> loops;
     for (const std::uint32_t statement : model.statements) loops.push_back(model.loops[statement]);
     for (ContractedTensor& tensor : contractions.tensors) {
       if (tensor.role == TensorRole::operand) lay_out(tensor, model.layouts[tensor.tensor]);
     }
     if (fuse(contractions, loops, order)) return true;
-    if (!annihilates_any(contractions, operands_)) return false;
+    if (!annihilates_any(contractions, problem_.operands)) return false;
     const std::vector<Contractions> ways = with_keyed_intermediates(std::move(contractions));
     return std::any_of(ways.begin() + 1, ways.end(), [&](const Contractions& way) { return fuse(way, loops, order); });
   }
 
   bool fuse(const Contractions& contractions, const std::vector<std::vector<IndexId>>& loops, std::uint32_t order) {
-    const CostModel model_cost(contractions, Problem{network_, operands_, options_});
+    const CostModel model_cost(contractions, problem_);
     for (const std::vector<std::uint32_t>& depths : fusion_depths(contractions, loops, order)) {
-      if (is_cancelled(options_)) return false;
-      Schedule completed = complete(contractions, {loops, depths}, network_, model_cost, {}, operands_);
-      const auto legal = check(completed, Problem{network_, operands_, options_});
+      if (is_cancelled(problem_.options)) return false;
+      Schedule completed = complete(contractions, {loops, depths}, problem_.network, model_cost, {}, problem_.operands);
+      const auto legal = check(completed, problem_);
       if (legal) {
         found_ = std::move(completed);
         return true;
@@ -163,7 +163,7 @@ class OrderSearch {
   }
 
   void lay_out(ContractedTensor& tensor, const std::vector<std::uint32_t>& modes) const {
-    const OperandFacts& facts = facts_of(operands_, tensor.tensor);
+    const OperandFacts& facts = facts_of(problem_.operands, tensor.tensor);
     if (modes.empty() || modes == facts.format.mode_order) return;
     tensor.layout = sparse_format(modes.size(), facts.format.scalar);
     tensor.layout.mode_order = modes;
@@ -172,10 +172,10 @@ class OrderSearch {
 
   // Checked, priced and held against the memory limit as a schedule of the user's; without private copies if need be.
   Expected<Plan> finished() const {
-    auto plan = plan_given(*found_, Problem{network_, operands_, options_});
+    auto plan = plan_given(*found_, problem_);
     if (!plan && plan.error().kind == ErrorKind::resource) {
       const Schedule serial = without_private_copies(*found_);
-      if (serial != *found_) plan = plan_given(serial, Problem{network_, operands_, options_});
+      if (serial != *found_) plan = plan_given(serial, problem_);
       if (plan) plan->too_large = 1;
     }
     if (!plan) return plan;
@@ -206,9 +206,7 @@ class OrderSearch {
                                     pinned ? "Free a layout, or use the objective time" : "Use the objective time"));
   }
 
-  const Network& network_;
-  const std::vector<OperandFacts>& operands_;
-  const PlanOptions& options_;
+  const Problem problem_;
   ContractionTree tree_;
   std::vector<std::uint32_t> nodes_;  // of the tree, one per step of the skeleton
   Contractions skeleton_;

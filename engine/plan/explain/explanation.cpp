@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "engine/plan/const/workspace_order.h"
 #include "engine/plan/cost/conversion.h"
@@ -121,23 +122,18 @@ class Explainer {
  public:
   /// `problem`: of the scheduled network; `given`: the one that was planned, of which the runner-up may schedule another.
   Explainer(const Plan& plan, const Problem& problem, const Network& given)
-      : plan_(plan),
-        schedule_(plan.schedule),
-        network_(problem.network),
-        given_(given),
-        operands_(problem.operands),
-        options_(problem.options) {}
+      : plan_(plan), schedule_(plan.schedule), problem_(problem), network_(problem.network), given_(given) {}
 
   /// `cost`: predicted for the threads of a run, which are so many.
   Explanation explain(const Cost& cost, double threads) {
-    explanation_.threads = options_.machine.threads;
+    explanation_.threads = problem_.options.machine.threads;
     statements();
     loops();
     nests(cost, threads);
     layouts();
     workspaces();
     for (const MemoryDemand& demand : plan_.cost.memory) explanation_.memory.push_back({demand.name, demand.bytes});
-    explanation_.absence = absence_reason(schedule_, operands_);
+    explanation_.absence = absence_reason(schedule_, problem_.operands);
     search();
     if (plan_.runner_up && plan_.runner_up_cost) {
       explanation_.runner_up = {print_trees(*plan_.runner_up, given_), print(*plan_.runner_up, given_), plan_.why,
@@ -150,7 +146,7 @@ class Explainer {
   void search() {
     std::vector<std::string>& told = explanation_.search;
     if (!explanation_.absence.empty()) told.push_back(explanation_.absence);
-    if (options_.objective == Objective::workspace_order) told.push_back(explain_workspace_order(plan_));
+    if (problem_.options.objective == Objective::workspace_order) told.push_back(explain_workspace_order(plan_));
     if (plan_.trees > 0) {
       told.push_back(plan_.trees_bounded > 0
                          ? fmt::format("{} contraction trees; {} of them left out, because a lower bound says they take "
@@ -171,8 +167,7 @@ class Explainer {
   }
 
   bool has_one_reader(std::uint32_t tensor) const {
-    return schedule_.tensors[tensor].role == TensorRole::intermediate &&
-           reader_of(schedule_, tensor) == last_reader_of(schedule_, tensor);
+    return schedule_.tensors[tensor].role == TensorRole::intermediate && reader_of(schedule_, tensor) == last_reader_of(schedule_, tensor);
   }
 
   void statements() {
@@ -210,8 +205,7 @@ class Explainer {
     if (intersection) {
       drive.clear();
       for (const Intersection::Part& part : intersection->parts) {
-        const std::string name =
-            label(schedule_, schedule_.statements[part.statement].factors[part.factor].tensor);
+        const std::string name = label(schedule_, schedule_.statements[part.statement].factors[part.factor].tensor);
         (part.drive ? drive : part.gallop ? gallop : search).push_back(name);
       }
     }
@@ -226,12 +220,9 @@ class Explainer {
 
   void loops() {
     std::vector<bool> parallel(schedule_.statements.size(), false);
-    std::size_t root = 0;
-    for (std::size_t number = 0; number < schedule_.statements.size(); ++number) {
-      if (schedule_.statements[number].fused > 0) continue;
-      if (root < schedule_.roots.size()) parallel[number] = schedule_.roots[root] != RootReduction::serial;
-      ++root;
-    }
+    const std::vector<StatementRange> ranges = nests_of(schedule_);
+    for (std::size_t nest = 0; nest < std::min(ranges.size(), schedule_.roots.size()); ++nest)
+      parallel[ranges[nest].first] = schedule_.roots[nest] != RootReduction::serial;
     for (const LoopCost& cost : plan_.cost.loops) {
       const ScheduledStatement& statement = schedule_.statements[cost.statement];
       ExplainedLoop told;
@@ -261,11 +252,10 @@ class Explainer {
   }
 
   void nests(const Cost& cost, double threads) {
-    explanation_.of_this_run = {threads, cost.ns, cost.conversion_ns / std::max(1.0, options_.calls)};
-    for (std::uint32_t number = 0; number < schedule_.statements.size(); ++number) {
-      if (schedule_.statements[number].fused > 0) continue;
+    explanation_.of_this_run = {threads, cost.ns, cost.conversion_ns / std::max(1.0, problem_.options.calls)};
+    for (const StatementRange range : nests_of(schedule_)) {
       ExplainedNest& nest = explanation_.nests.emplace_back();
-      nest.statement = number;
+      nest.statement = static_cast<std::uint32_t>(range.first);
       if (explanation_.nests.size() <= cost.nests_ns.size()) nest.ns = cost.nests_ns[explanation_.nests.size() - 1];
     }
     for (const ExplainedLoop& loop : explanation_.loops) nest_of(explanation_, loop.statement).bytes += loop.bytes;
@@ -298,9 +288,7 @@ class Explainer {
     if (tensor.format.mode_order != facts.format.mode_order) {
       changes.push_back(fmt::format("the loops need its modes in the order {}", fmt::join(tensor.format.mode_order, ",")));
     }
-    const auto dense = [](const Format& format) {
-      return std::ranges::count(format.levels, LevelKind::dense, &Level::kind);
-    };
+    const auto dense = [](const Format& format) { return std::ranges::count(format.levels, LevelKind::dense, &Level::kind); };
     if (dense(tensor.format) > dense(facts.format)) changes.push_back("dense levels replace searches by table lookups");
     if (std::ranges::any_of(tensor.format.levels, begins_chain, &Level::kind)) {
       changes.push_back("one loop walks over its entries, whose fibers are too short for loops of their own");
@@ -308,8 +296,8 @@ class Explainer {
     if (changes.empty()) changes.push_back("other level kinds suit the loops better");
     const char* how = tensor.opened ? "opened in place" : "converted";
     return fmt::format("{} from {}: {}; {} once, {} a run over {:.6g} {}", how, facts.format.text(), fmt::join(changes, ", and "),
-                       time_text(ns), time_text(ns / std::max(1.0, options_.calls)), options_.calls,
-                       options_.calls == 1 ? "call" : "calls");
+                       time_text(ns), time_text(ns / std::max(1.0, problem_.options.calls)), problem_.options.calls,
+                       problem_.options.calls == 1 ? "call" : "calls");
   }
 
   void layouts() {
@@ -321,25 +309,23 @@ class Explainer {
       told.scalar = name(tensor.format.scalar);
       switch (tensor.role) {
         case TensorRole::operand: {
-          const OperandFacts& facts = facts_of(operands_, tensor.tensor);
+          const OperandFacts& facts = facts_of(problem_.operands, tensor.tensor);
           told.role = "operand";
           told.converted = tensor.converted;
-          told.conversion_ns = layout_ns(tensor, facts, options_.machine);
-          told.conversion_ns_a_run = told.conversion_ns / std::max(1.0, options_.calls);
-          told.reason = tensor.converted ? converted_reason(tensor, facts, told.conversion_ns)
-                                         : kept_reason(tensor, facts, number);
+          told.conversion_ns = layout_ns(tensor, facts, problem_.options.machine);
+          told.conversion_ns_a_run = told.conversion_ns / std::max(1.0, problem_.options.calls);
+          told.reason = tensor.converted ? converted_reason(tensor, facts, told.conversion_ns) : kept_reason(tensor, facts, number);
           break;
         }
         case TensorRole::intermediate:
           told.role = "intermediate";
-          told.reason = intermediate_reason(schedule_, number, Problem{network_, operands_, options_});
+          told.reason = intermediate_reason(schedule_, number, problem_);
           if (!told.reason.empty()) break;
-          told.reason = fmt::format("over {}, in the order its writer needs",
-                                    print_indices(tensor.modes, network_));
+          told.reason = fmt::format("over {}, in the order its writer needs", print_indices(tensor.modes, network_));
           break;
         case TensorRole::result:
           told.role = "result";
-          told.reason = result_reason(schedule_, number, Problem{network_, operands_, options_});
+          told.reason = result_reason(schedule_, number, problem_);
           break;
       }
       explanation_.layouts.push_back(std::move(told));
@@ -355,7 +341,7 @@ class Explainer {
     const ScheduledStatement& statement = schedule_.statements[writer];
     const ScheduledTensor& target = schedule_.tensors[statement.target.tensor];
     const AppendOrder order = append_order(statement.target.indices, target.format, statement.loops);
-    const double bytes = drained_bytes(schedule_, writer, Problem{network_, operands_, options_});
+    const double bytes = drained_bytes(schedule_, writer, problem_);
     const std::vector<IndexId> outside = first_loops(statement, order.direct);
     ExplainedWorkspace told;
     told.name = fmt::format("{} of {}", drain_word(statement.drained->kind), label(schedule_, statement.target.tensor));
@@ -382,8 +368,8 @@ class Explainer {
       told.name = label(schedule_, number);
       told.indices = names_of(stored, network_);
       if (!tensor.format.all_dense()) {
-        bytes = shared.empty() ? expected_bytes(schedule_, writer, Problem{network_, operands_, options_})
-                               : keyed_bytes(schedule_, writer, index_set(shared), Problem{network_, operands_, options_});
+        bytes = shared.empty() ? expected_bytes(schedule_, writer, problem_)
+                               : keyed_bytes(schedule_, writer, index_set(shared), problem_);
       }
       told.bytes = static_cast<std::uint64_t>(std::min(bytes, 0x1p63));
       told.place = shared.empty() ? "between loop nests" : inside(shared);
@@ -393,10 +379,9 @@ class Explainer {
 
   const Plan& plan_;
   const Schedule& schedule_;
+  const Problem problem_;
   const Network& network_;
   const Network& given_;
-  const std::vector<OperandFacts>& operands_;
-  const PlanOptions& options_;
   Explanation explanation_;
 };
 
@@ -450,6 +435,73 @@ std::string absence_reason(const Schedule& schedule, const std::vector<OperandFa
                      "dense intermediates",
                      fmt::join(spoiled, ", "), hold, looked_at ? "" : ", for looking in every run would take longer",
                      fmt::join(kept, ", "), kept.size() == 1 ? "has" : "have");
+}
+
+namespace {
+
+bool is_pinned(const Term& term) {
+  const auto inner = std::ranges::count_if(term.pinned.nodes, [](const auto& node) { return !node.children.empty(); });
+  return inner > 1 || (term.factors.size() > 2 && !term.open);
+}
+
+Network without_trees(Network network) {
+  for (Assignment& assignment : network.assignments) {
+    for (Term& term : assignment.terms) {
+      term.pinned = flat_tree(term.factors.size());
+      term.open = true;
+    }
+  }
+  return network;
+}
+
+}  // namespace
+
+std::vector<ExplainedConstraint> binding_constraints(const Plan& plan, const Problem& problem, const Planner& planner) {
+  const auto& [network, operands, options] = problem;
+  std::vector<ExplainedConstraint> told;
+  const auto add = [&](std::string name, const Network& of, const std::vector<OperandFacts>& facts, PlanOptions free) {
+    // Something cheaper is enough to know that a constraint binds: a proof for each would take as long again.
+    free.prove = false;
+    const auto relaxed = planner(Problem{of, facts, free});
+    ExplainedConstraint& constraint = told.emplace_back(ExplainedConstraint{std::move(name), false, {}});
+    if (!relaxed) {
+      constraint.effect = "without it there is no plan: " + relaxed.error().message;
+    } else if (relaxed->cost.ns < plan.cost.ns * 0.999) {
+      constraint.binds = true;
+      constraint.effect = fmt::format("without it {} instead of {}, with the tree {}", time_text(relaxed->cost.ns), time_text(plan.cost.ns),
+                                      print_trees(relaxed->schedule, scheduled_network(relaxed->schedule, of)));
+    } else {
+      constraint.effect = "nothing cheaper is found without it";
+    }
+  };
+  if (plan.producer == Producer::user) {
+    add("schedule", network, operands, options);
+    return told;
+  }
+  for (std::size_t number = 0; number < operands.size(); ++number) {
+    if (!operands[number].pinned) continue;
+    std::vector<OperandFacts> free = operands;
+    free[number].pinned = false;
+    add(fmt::format("layout of {}", network.tensors[operands[number].tensor].name), network, free, options);
+  }
+  const bool in_text = std::ranges::any_of(network.assignments, [](const Assignment& assignment) {
+    return std::ranges::any_of(assignment.terms, is_pinned);
+  });
+  PlanOptions free = options;
+  if (options.tree || in_text) {
+    free.tree.reset();
+    add("contraction tree", without_trees(network), operands, std::exchange(free, options));
+  }
+  if (options.memory_limit != ~std::uint64_t{0}) {
+    free.memory_limit = ~std::uint64_t{0};
+    add(fmt::format("memory limit of {}", bytes_text(static_cast<double>(options.memory_limit))), network, operands,
+        std::exchange(free, options));
+  }
+  if (options.strict_fp) {
+    free.strict_fp = false;
+    add("strict floating point", network, operands, free);
+  }
+  return told;
 }
 
 }  // namespace weft

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <deque>
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -16,7 +17,6 @@
 #include "engine/plan/search/complete.h"
 #include "engine/plan/search/search_budget.h"
 #include "engine/plan/space/alternatives.h"
-#include "engine/plan/space/shared_layouts.h"
 
 namespace weft {
 namespace {
@@ -119,9 +119,7 @@ class Prover {
     double ns = least_conversion_ns(way.alternative, way.problem.operands, problem_.options, shared);
     for (const TensorId tensor : shared) {
       const auto converted = [&](std::size_t number) { return paths[number].converts() && contractions.tensors[number].tensor == tensor; };
-      std::size_t number = 0;
-      while (number < paths.size() && !converted(number)) ++number;
-      if (number == paths.size()) continue;
+      if (std::ranges::none_of(std::views::iota(std::size_t{0}, paths.size()), converted)) continue;
       const double once = conversion_ns(facts_of(problem_.operands, tensor), problem_.options.machine);
       ns += once / static_cast<double>(readers_of(problem_.network, tensor)) / std::max(1.0, problem_.options.calls);
     }
@@ -339,7 +337,7 @@ class WaysOfAssignments {
     const bool read = readers_of(stored_.network, result(part)) > 0;
     const bool wanted = is_wanted(stored_.network.tensors[result(part)].name, stored_.network, stored_.options);
     if (sparse && read && wanted) return false;
-    std::vector<std::optional<Format>> formats{std::nullopt};
+    std::vector<std::optional<Format>> formats{std::nullopt};  // as planned, or in these
     if (read && !wanted) {
       const SharedLayouts layouts = result_layouts(problem);
       if (!layouts.all) return false;

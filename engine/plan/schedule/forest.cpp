@@ -272,6 +272,13 @@ bool is_wanted(const std::string& name, const Network& network, const PlanOption
          options.result_formats.contains(name);
 }
 
+std::vector<TensorId> unwanted(const Network& network, const PlanOptions& options) {
+  std::vector<TensorId> tensors;
+  for (std::size_t assignment = 0; assignment < network.assignments.size(); ++assignment)
+    if (!is_wanted(result_name(network, assignment), network, options)) tensors.push_back(network.assignments[assignment].result.tensor);
+  return tensors;
+}
+
 std::vector<TensorId> unneeded(const Network& network, const PlanOptions& options) {
   std::vector<bool> read(network.tensors.size(), false);
   std::vector<TensorId> found;

@@ -50,6 +50,9 @@ bool for_each_known(const Network& network, std::size_t assignment, const std::v
 /// Names of the results that are wanted: those asked for, those with a requested format, and the last.
 bool is_wanted(const std::string& name, const Network& network, const PlanOptions& options);
 
+/// The results that are not, in order.
+std::vector<TensorId> unwanted(const Network& network, const PlanOptions& options);
+
 /// Assignments that are not computed: neither wanted nor read by one that is.
 std::vector<TensorId> unneeded(const Network& network, const PlanOptions& options);
 

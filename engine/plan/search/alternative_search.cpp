@@ -16,13 +16,6 @@ namespace {
 
 constexpr std::size_t wanted_candidates = 2;  // that fit: the best, and what it is compared with
 
-// Private copies go first: the same loops on one thread.
-void serialize(Candidate& candidate, const Problem& problem) {
-  Schedule serial = without_private_copies(candidate.schedule);
-  Cost less = cost(serial, problem);
-  if (less.announced_bytes < candidate.cost.announced_bytes) candidate = {std::move(serial), std::move(less)};
-}
-
 bool same_loops(const Schedule& left, const Schedule& right) {
   return left.tree == right.tree && std::ranges::equal(left.statements, right.statements, [](const auto& one, const auto& other) {
            return one.loops == other.loops && one.fused == other.fused;
@@ -205,8 +198,7 @@ double AlternativeSearch::solve_marked(const Contractions& contractions, const P
   const double ns = candidate.cost.ns;
   if (ns < best_ns_) {
     limit_ = std::exchange(best_ns_, ns);
-    const auto place = std::ranges::upper_bound(result_.candidates, ns, {}, [](const Candidate& one) { return one.cost.ns; });
-    result_.candidates.insert(place, std::move(candidate));
+    add_candidate(result_.candidates, std::move(candidate));
   }
   return ns;
 }
@@ -231,20 +223,17 @@ void AlternativeSearch::judge_the_best() {
 }
 
 SearchResult AlternativeSearch::finish() {
-  const bool asks = result_.memory_binds || pays_for_solver(best_ns_, problem_.options);
-  for (const std::size_t number : open_) {
-    const Record& record = records_[number];
-    if (record.least_ns >= best_ns_ * (1 - accuracy)) continue;
-    if (asks) result_.open.push_back(alternative(record));
-    else leave_out(record.tree);
-  }
-  for (const std::size_t number : undecided_) {
-    const Record& record = records_[number];
-    if (record.least_ns >= best_ns_ * (1 - accuracy)) continue;
-    // Where memory binds the solver is asked anyway.
-    if (result_.memory_binds) result_.open.push_back(alternative(record));
-    else leave_out(record.tree);
-  }
+  const auto close = [&](const std::vector<std::size_t>& records, bool asks) {
+    for (const std::size_t number : records) {
+      const Record& record = records_[number];
+      if (record.least_ns >= best_ns_ * (1 - accuracy)) continue;
+      if (asks) result_.open.push_back(alternative(record));
+      else leave_out(record.tree);
+    }
+  };
+  // Where memory binds the solver is asked anyway.
+  close(open_, result_.memory_binds || pays_for_solver(best_ns_, problem_.options));
+  close(undecided_, result_.memory_binds);
   if (winner_ && problem_.options.prove && !records_[*winner_].choice.is_beyond()) result_.winner = alternative(records_[*winner_]);
   result_.models = std::move(priced_);
   return std::move(result_);
@@ -263,7 +252,7 @@ void AlternativeSearch::judge(Record& record, const CostModel& model) {
   const bool gives_up_copies = too_large && record.choice.opened == 0;
   if (gives_up_copies) {
     result_.memory_binds = true;
-    serialize(candidate, problem_);
+    give_up_private_copies(candidate, problem_);
     if (candidate.cost.announced_bytes <= memory_) ++result_.serialized;
   }
   record.judged_ns = candidate.cost.ns;

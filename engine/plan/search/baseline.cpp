@@ -18,7 +18,7 @@ namespace {
 
 void append_new(std::vector<IndexId>& order, const std::vector<IndexId>& indices) {
   for (const IndexId index : indices) {
-    if (std::find(order.begin(), order.end(), index) == order.end()) order.push_back(index);
+    if (std::ranges::find(order, index) == order.end()) order.push_back(index);
   }
 }
 
@@ -34,23 +34,16 @@ std::vector<IndexId> loop_order(const Term& term, const std::vector<OperandFacts
       contiguous.push_back(factor.indices[facts.format.mode_order.back()]);
     }
   }
-  std::stable_sort(sparse.begin(), sparse.end(), [&](const TensorAccess* left, const TensorAccess* right) {
-    const OperandFacts& a = facts_of(operands, left->tensor);
-    const OperandFacts& b = facts_of(operands, right->tensor);
-    if (may_be_converted(a) != may_be_converted(b)) return !may_be_converted(a);
-    return a.statistics.nnz() > b.statistics.nnz();
+  std::ranges::stable_sort(sparse, {}, [&](const TensorAccess* factor) {
+    const OperandFacts& facts = facts_of(operands, factor->tensor);
+    return std::pair{may_be_converted(facts), -facts.statistics.nnz()};
   });
   std::vector<IndexId> order;
   for (const TensorAccess* factor : sparse) append_new(order, by_level(factor->indices, facts_of(operands, factor->tensor).format));
   std::vector<IndexId> rest;
-  for (const TensorAccess& factor : term.factors) {
-    for (const IndexId index : by_level(factor.indices, facts_of(operands, factor.tensor).format)) {
-      if (std::find(order.begin(), order.end(), index) == order.end()) append_new(rest, {index});
-    }
-  }
-  std::stable_sort(rest.begin(), rest.end(), [&](IndexId left, IndexId right) {
-    return std::count(contiguous.begin(), contiguous.end(), left) < std::count(contiguous.begin(), contiguous.end(), right);
-  });
+  for (const TensorAccess& factor : term.factors) append_new(rest, by_level(factor.indices, facts_of(operands, factor.tensor).format));
+  std::erase_if(rest, [&](IndexId index) { return std::ranges::find(order, index) != order.end(); });
+  std::ranges::stable_sort(rest, {}, [&](IndexId index) { return std::ranges::count(contiguous, index); });
   append_new(order, rest);
   return order;
 }
@@ -84,22 +77,15 @@ void make_concordant(ContractedTensor& tensor, const ScheduledAccess& access, co
 void look_up_tables(Schedule& schedule, std::size_t number) {
   ScheduledStatement& statement = schedule.statements[number];
   for (std::size_t loop = 0; loop < statement.loops.size(); ++loop) {
-    Intersection intersection{statement.loops[loop], {}};
-    std::size_t driver = 0;
-    bool hashed = false;
-    bool driver_hashed = true;
-    for (const SparseLevel& met : sparse_levels(schedule, statement, loop)) {
-      if (!met.direct) continue;
-      hashed = hashed || met.kind == LevelKind::hashed;
-      if (driver_hashed && met.kind != LevelKind::hashed) {
-        driver = intersection.parts.size();
-        driver_hashed = false;
-      }
-      intersection.parts.push_back({static_cast<std::uint32_t>(number), met.factor, false, false});
-    }
-    if (!hashed || intersection.parts.size() < 2) continue;
-    intersection.parts[driver].drive = true;
-    statement.intersections.push_back(std::move(intersection));
+    std::vector<SparseLevel> met = sparse_levels(schedule, statement, loop);
+    std::erase_if(met, [](const SparseLevel& level) { return !level.direct; });
+    const auto hashed = [](const SparseLevel& level) { return level.kind == LevelKind::hashed; };
+    if (met.size() < 2 || std::ranges::none_of(met, hashed)) continue;
+    const auto ordered = std::ranges::find_if_not(met, hashed);
+    const SparseLevel& driver = ordered == met.end() ? met.front() : *ordered;
+    Intersection& intersection = statement.intersections.emplace_back(Intersection{statement.loops[loop], {}});
+    for (const SparseLevel& level : met)
+      intersection.parts.push_back({static_cast<std::uint32_t>(number), level.factor, &level == &driver, false});
   }
 }
 
@@ -198,11 +184,7 @@ Schedule baseline(const Problem& problem) {
   const auto& [network, operands, options] = problem;
   if (network.assignments.size() == 1) return assignment_baseline(problem);
   // An assignment that is no result is inlined into its readers, unless parentheses there sum it first: y = S(i); z = (y * U(j)).
-  std::vector<TensorId> dropped;
-  for (const Assignment& assignment : network.assignments) {
-    const bool wanted = is_wanted(network.tensors[assignment.result.tensor].name, network, options);
-    if (!wanted) dropped.push_back(assignment.result.tensor);
-  }
+  std::vector<TensorId> dropped = unwanted(network, options);
   for (std::vector<TensorId> kept; !(kept = summed_in_parentheses(network, dropped)).empty();) {
     std::erase_if(dropped, [&](TensorId tensor) { return std::ranges::find(kept, tensor) != kept.end(); });
   }

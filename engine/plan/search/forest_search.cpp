@@ -50,9 +50,8 @@ std::string proof(const ForestAttempt& attempt, Optimal optimal) {
 }  // namespace
 
 ForestSearch::ForestSearch(const Problem& problem, const Planner& planner, bool layouts)
-    : network_(problem.network),
-      operands_(problem.operands),
-      options_(problem.options),
+    : options_(problem.options),
+      problem_{problem.network, problem.operands, options_},
       counted_(problem.options.joins.empty() ? std::vector<Occurrence>{} : occurrences(problem.network, problem.operands)),
       // Joins are counted by the accesses of the whole network; an assignment alone numbers its own.
       planner_([this, &planner](const Problem& part) {
@@ -81,55 +80,46 @@ void ForestSearch::explore() {
       continue;
     }
     const std::size_t place = attempts_.size();
-    attempt(network_, dropped);
+    attempt(problem_.network, dropped);
     // The first stores everything: a group of the reader is contracted as it would be alone.
     if (place > 0 && place < attempts_.size() && attempts_.front().dropped == dead) {
       attempt_with_trees(attempts_.front(), attempts_[place]);
     }
   }
-  const std::vector<TensorId> all = unwanted();
-  if (attempts_.empty() && fits(all, most_inlined_at_last)) attempt(network_, all);
+  const std::vector<TensorId> all = unwanted(problem_.network, options_);
+  if (attempts_.empty() && fits(all, most_inlined_at_last)) attempt(problem_.network, all);
   // Parentheses may leave no choice but to store results that are read on the way to a sparse one.
   if (attempts_.empty() && !known_entries_) {
     known_entries_ = true;
-    attempt(network_, dead);
+    attempt(problem_.network, dead);
   }
-}
-
-std::vector<TensorId> ForestSearch::unwanted() const {
-  std::vector<TensorId> tensors;
-  for (const Assignment& assignment : network_.assignments) {
-    if (!is_wanted(name_of(assignment), network_, options_)) tensors.push_back(assignment.result.tensor);
-  }
-  return tensors;
 }
 
 // Results that are not computed, and numbers: without a factor there is nothing to run, so that they become coefficients.
 std::vector<TensorId> ForestSearch::unread() const {
-  std::vector<TensorId> dead = unneeded(network_, options_);
-  for (const Assignment& assignment : network_.assignments) {
-    const bool number = assignment.terms.front().factors.empty() && !is_wanted(name_of(assignment), network_, options_);
+  std::vector<TensorId> dead = unneeded(problem_.network, options_);
+  for (const Assignment& assignment : problem_.network.assignments) {
     const TensorId tensor = assignment.result.tensor;
-    if (number && std::find(dead.begin(), dead.end(), tensor) == dead.end()) dead.push_back(tensor);
+    const bool wanted = is_wanted(problem_.network.tensors[tensor].name, problem_.network, options_);
+    if (assignment.terms.front().factors.empty() && !wanted && std::ranges::find(dead, tensor) == dead.end()) dead.push_back(tensor);
   }
   return dead;
 }
 
 std::vector<TensorId> ForestSearch::read_once(const std::vector<TensorId>& dead) const {
-  const std::vector<std::size_t> times = times_read(inlined(network_, dead));
+  const std::vector<std::size_t> times = times_read(inlined(problem_.network, dead));
   std::vector<TensorId> tensors;
-  for (const TensorId tensor : unwanted()) {
-    const bool is_dead = std::find(dead.begin(), dead.end(), tensor) != dead.end();
-    if (is_dead || times[tensor] == 1) tensors.push_back(tensor);
+  for (const TensorId tensor : unwanted(problem_.network, options_)) {
+    if (std::ranges::find(dead, tensor) != dead.end() || times[tensor] == 1) tensors.push_back(tensor);
   }
   return tensors;
 }
 
 bool ForestSearch::fits(const std::vector<TensorId>& dropped, std::size_t most) const {
-  if (!summed_in_parentheses(network_, dropped).empty()) return false;
-  const Network stored = inlined(network_, dropped);
+  if (!summed_in_parentheses(problem_.network, dropped).empty()) return false;
+  const Network stored = inlined(problem_.network, dropped);
   return stored.indices.size() <= most_planned_indices &&
-         std::all_of(stored.assignments.begin(), stored.assignments.end(), [&](const Assignment& assignment) {
+         std::ranges::all_of(stored.assignments, [&](const Assignment& assignment) {
            const Term& term = assignment.terms.front();
            return term.factors.size() <= most && std::isfinite(term.coefficient);
          });
@@ -143,7 +133,7 @@ std::vector<std::vector<TensorId>> ForestSearch::stored_sets(const std::vector<T
     if (std::ranges::find(sets, dropped) == sets.end()) sets.push_back(dropped);
   };
   add(read_once(dead));
-  const std::vector<TensorId> all = unwanted();
+  const std::vector<TensorId> all = unwanted(problem_.network, options_);
   add(all);
   std::vector<TensorId> free;
   std::ranges::copy_if(all, std::back_inserter(free), [&](TensorId tensor) { return std::ranges::find(dead, tensor) == dead.end(); });
@@ -188,7 +178,7 @@ void ForestSearch::attempt_with_trees(const ForestAttempt& alone, const ForestAt
 // Whether every product is as the user gave it, or has all the trees of what was merged into it.
 bool ForestSearch::is_merged(const Network& stored) const {
   return std::ranges::all_of(stored.assignments, [&](const Assignment& assignment) {
-    if (std::ranges::find(network_.assignments, assignment) != network_.assignments.end()) return true;
+    if (std::ranges::find(problem_.network.assignments, assignment) != problem_.network.assignments.end()) return true;
     const Term& term = assignment.terms.front();
     return term.open && canonical(term.pinned) == canonical(flat_tree(term.factors.size()));
   });
@@ -219,7 +209,7 @@ void ForestSearch::refuse(Error error) {
 }
 
 Expected<void> ForestSearch::planned_parts(ForestAttempt& made) {
-  auto joint = plan_jointly(Problem{made.stored, operands_, options_}, planner_, layouts_, judge_of(made.stored), known_entries_);
+  auto joint = plan_jointly(Problem{made.stored, problem_.operands, options_}, planner_, layouts_, judge_of(made.stored), known_entries_);
   if (!joint) return std::unexpected(joint.error());
   made.parts = std::move(joint->parts);
   made.optimal = joint->all_layouts ? joint->optimal : Optimal::none;
@@ -231,15 +221,15 @@ JointJudge ForestSearch::judge_of(const Network& stored) {
   return [this, &stored](const std::vector<Plan>& parts) -> Expected<double> {
     const std::vector<Schedule> schedules = schedules_of(parts);
     const Schedule schedule = parts.size() == 1 ? schedules.front() : joined(schedules, stored, options_);
-    if (auto legal = check(schedule, Problem{network_, operands_, options_}); !legal) return std::unexpected(legal.error());
-    const Cost judged = cost(schedule, Problem{network_, operands_, options_});
+    if (auto legal = check(schedule, problem_); !legal) return std::unexpected(legal.error());
+    const Cost judged = cost(schedule, problem_);
     if (judged.announced_bytes <= usable_memory(options_)) return judged.ns;
     ++too_large_;
     return std::unexpected(Error{
         ErrorKind::resource,
         fmt::format("the results and intermediates of the {} assignments need {} bytes at once but {} are available: "
                     "ask for fewer results, or raise the memory limit",
-                    network_.assignments.size(), judged.announced_bytes, usable_memory(options_))});
+                    problem_.network.assignments.size(), judged.announced_bytes, usable_memory(options_))});
   };
 }
 
@@ -251,7 +241,7 @@ Plan ForestSearch::joined_plan(const ForestAttempt& made) const {
   }
   Plan plan;
   plan.schedule = joined(schedules_of(made.parts), made.stored, options_);
-  plan.cost = cost(plan.schedule, Problem{network_, operands_, options_});
+  plan.cost = cost(plan.schedule, problem_);
   plan.producer = Producer::baseline;
   plan.optimal = made.optimal;
   std::vector<std::pair<double, std::size_t>> losses;  // with the runner-up of a part in its place, and that part
@@ -268,10 +258,10 @@ Plan ForestSearch::joined_plan(const ForestAttempt& made) const {
     schedules[number] = *made.parts[number].runner_up;
     Schedule other = joined(schedules, made.stored, options_);
     // The parts after it are planned for the layout that the chosen one gives its result.
-    if (!check_forest(other, Problem{network_, operands_, options_})) continue;
-    plan.runner_up_cost = cost(other, Problem{network_, operands_, options_});
+    if (!check_forest(other, problem_)) continue;
+    plan.runner_up_cost = cost(other, problem_);
     plan.runner_up = std::move(other);
-    plan.why = why_it_lost(plan, network_);
+    plan.why = why_it_lost(plan, problem_.network);
     break;
   }
   return plan;

@@ -73,7 +73,7 @@ class ForestSearch {
   Expected<Plan> chosen();
 
   // For the solver.
-  const std::vector<OperandFacts>& operands() const { return operands_; }
+  const std::vector<OperandFacts>& operands() const { return problem_.operands; }
   const PlanOptions& options() const { return options_; }
   const std::vector<Occurrence>& counted() const { return counted_; }
   bool layouts() const { return layouts_; }
@@ -87,8 +87,6 @@ class ForestSearch {
   Plan joined_plan(const ForestAttempt& made) const;
 
  private:
-  const std::string& name_of(const Assignment& assignment) const { return network_.tensors[assignment.result.tensor].name; }
-  std::vector<TensorId> unwanted() const;
   std::vector<TensorId> unread() const;
   std::vector<TensorId> read_once(const std::vector<TensorId>& dead) const;
   bool fits(const std::vector<TensorId>& dropped, std::size_t most) const;
@@ -100,9 +98,8 @@ class ForestSearch {
   void refuse(Error error);
   Expected<void> planned_parts(ForestAttempt& made);
 
-  const Network& network_;
-  const std::vector<OperandFacts>& operands_;
   PlanOptions options_;
+  const Problem problem_;  // with these options
   std::vector<Occurrence> counted_;
   Planner planner_;
   std::deque<ForestAttempt> attempts_;

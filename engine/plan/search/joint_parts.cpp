@@ -19,7 +19,7 @@
 #include "engine/plan/search/planned.h"
 #include "engine/plan/search/search.h"
 #include "engine/plan/search/search_budget.h"
-#include "engine/plan/space/shared_layouts.h"
+#include "engine/plan/space/alternatives.h"
 
 namespace weft {
 namespace {
@@ -68,10 +68,6 @@ struct Copy {
 };
 using Copies = std::vector<Copy>;
 
-bool same_copy(const Copy& left, const Copy& right) {
-  return left.tensor == right.tensor && same_layout(left.format, right.format);
-}
-
 class JointPlanner {
  public:
   JointPlanner(const Problem& problem, const Planner& planner, bool layouts, const JointJudge& judge, bool known_entries)
@@ -92,10 +88,9 @@ class JointPlanner {
 
   Expected<JointParts> run() {
     if (auto done = plan_one_by_one(); !done) return std::unexpected(done.error());
-    const bool any_ways = std::ranges::any_of(ways_, [](const std::vector<Format>& ways) { return !ways.empty(); });
+    const bool any_ways = std::ranges::any_of(ways_, [](const Ways& ways) { return ways.size() > 1; });
     if (layouts_ && (!shared_.empty() || any_ways)) {
       bound_parts();
-      for (Shared& shared : shared_) shared.layouts = liked_[shared.tensor];
       if (!is_least()) extend({{}, operands_, {}, 0});
       if (!is_least() && more_layouts()) extend({{}, operands_, {}, 0});
       found_.all_layouts = is_least() || (!cut_off_ && !repeated());
@@ -112,8 +107,9 @@ class JointPlanner {
   struct Shared {
     TensorId tensor = 0;
     double share = 1;
-    std::vector<Format> layouts;  // that copies may have
+    std::vector<Format> layouts;  // that copies may have: first those that parts would convert it to
   };
+  using Ways = std::vector<std::optional<Format>>;  // to store a result: as planned (nothing), or in a given layout
   // What has been decided for the parts so far.
   struct Chosen {
     std::vector<const Plan*> parts;
@@ -162,8 +158,8 @@ class JointPlanner {
     });
   }
 
-  std::string key(std::size_t part, const std::vector<OperandFacts>& known, const Format* own, bool shares) const {
-    std::string text = fmt::format("{} {} {}", part, own == nullptr ? "" : own->text(), shares);
+  std::string key(std::size_t part, const std::vector<OperandFacts>& known, const std::optional<Format>& own, bool shares) const {
+    std::string text = fmt::format("{} {} {}", part, own ? own->text() : "", shares);
     for (const OperandFacts& facts : known) {
       if (reads(part, facts.tensor)) text += fmt::format(" {}:{}{}", facts.tensor, facts.format.text(), facts.copied);
     }
@@ -171,14 +167,14 @@ class JointPlanner {
   }
 
   // Null where there is no plan in these layouts. `shares`: conversions are paid in parts, by all who might use them.
-  const Plan* planned(std::size_t part, const std::vector<OperandFacts>& known, const Format* own, bool shares) {
+  const Plan* planned(std::size_t part, const std::vector<OperandFacts>& known, const std::optional<Format>& own, bool shares) {
     const std::string name = key(part, known, own, shares);
     if (const auto found = planned_.find(name); found != planned_.end()) return found->second ? &*found->second : nullptr;
     std::optional<Plan>& made = planned_[name];
     PlanOptions options = options_;
     options.memory_limit = assignment_memory(stored_, part, operands_, options_);
     options.reorders_results = false;
-    if (own != nullptr) options.result_formats[stored_.tensors[result(part)].name] = *own;
+    if (own) options.result_formats[stored_.tensors[result(part)].name] = *own;
     std::vector<OperandFacts> seen = known;
     std::erase_if(seen, [&](const OperandFacts& facts) { return facts.computed && is_dropped(facts.tensor, part); });
     for (OperandFacts& facts : seen) {
@@ -205,9 +201,9 @@ class JointPlanner {
     }
     candidates_ += plan->candidates;
     found_.optimal = std::min(found_.optimal, plan->optimal);
-    if (own != nullptr && result_of(plan->schedule).delivered) return nullptr;
+    if (own && result_of(plan->schedule).delivered) return nullptr;
     // Nor is a runner-up that is converted when it is handed over a schedule of an intermediate.
-    if (own != nullptr && plan->runner_up && result_of(*plan->runner_up).delivered) {
+    if (own && plan->runner_up && result_of(*plan->runner_up).delivered) {
       plan->runner_up.reset();
       plan->runner_up_cost.reset();
     }
@@ -233,13 +229,13 @@ class JointPlanner {
     std::vector<OperandFacts> known = operands_;
     std::vector<const Plan*> chosen;
     for (std::size_t part = 0; part < parts(); ++part) {
-      ways_.emplace_back();
+      Ways& ways = ways_.emplace_back(Ways{std::nullopt});
       if (layouts_ && is_free(part)) {
-        SharedLayouts layouts = result_layouts(Problem{networks_[part], known, options_});
-        ways_[part] = std::move(layouts.formats);
+        const SharedLayouts layouts = result_layouts(Problem{networks_[part], known, options_});
+        ways.insert(ways.end(), layouts.formats.begin(), layouts.formats.end());
         if (!layouts.all) cut_off_ = true;
       }
-      const Plan* one = planned(part, known, nullptr, false);
+      const Plan* one = planned(part, known, std::nullopt, false);
       if (one == nullptr) return std::unexpected(*first_error_);
       known.push_back(facts_of_result(part, *one, known));
       chosen.push_back(one);
@@ -262,7 +258,7 @@ class JointPlanner {
       const Format own = appended ? sparse_format(plainest.order(), plainest.scalar) : plainest;
       // A tensor with appended levels knows its entries however it is planned.
       const bool alone = plain || (is_free(part) && !appended);
-      const Plan* one = alone ? nullptr : planned(part, known, appended ? &own : nullptr, false);
+      const Plan* one = alone ? nullptr : planned(part, known, appended ? std::optional(own) : std::nullopt, false);
       if (one == nullptr && (alone || is_free(part))) {
         PlanOptions options = options_;
         options.memory_limit = assignment_memory(stored_, part, operands_, options_);
@@ -273,7 +269,7 @@ class JointPlanner {
           plan->producer = Producer::baseline;
           one = &made.emplace_back(std::move(*plan));
         } else if (!is_free(part)) {
-          one = planned(part, known, nullptr, false);
+          one = planned(part, known, std::nullopt, false);
         }
       }
       if (one == nullptr) return;
@@ -290,21 +286,14 @@ class JointPlanner {
     return part + 1 < parts() && !is_wanted(name, stored_, options_) && readers_of(stored_, result(part)) > 0;
   }
 
-  // Ways to store a result: as planned, or in a given layout.
-  std::vector<const Format*> ways(std::size_t part) const {
-    std::vector<const Format*> found{nullptr};
-    for (const Format& format : ways_[part]) found.push_back(&format);
-    return found;
-  }
-
   // The least of every part, over all layouts of results, with its share of conversions.
   void bound_parts() {
     for (std::size_t part = 0; part < parts(); ++part) {
       double least = infinity;
       std::vector<OperandFacts> next;
       for_each_known(stored_, part, stored_ways_, operands_, [&](const std::vector<OperandFacts>& known) {
-        for (const Format* own : ways(part)) {
-          if (own != nullptr && spent()) break;
+        for (const std::optional<Format>& own : ways_[part]) {
+          if (own && spent()) break;
           const Plan* one = planned(part, known, own, !shared_.empty());
           if (one == nullptr) continue;
           least = std::min(least, one->cost.ns);
@@ -326,11 +315,10 @@ class JointPlanner {
 
   void like_copies(const Plan& one) {
     for (const ScheduledTensor& tensor : one.schedule.tensors) {
-      const bool shared = std::ranges::find(shared_, tensor.tensor, &Shared::tensor) != shared_.end();
-      if (tensor.role != TensorRole::operand || !tensor.converted || !shared) continue;
-      std::vector<Format>& liked = liked_[tensor.tensor];
-      const bool there = std::ranges::any_of(liked, [&](const Format& format) { return same_layout(format, tensor.format); });
-      if (!there) liked.push_back(tensor.format);
+      const auto shared = std::ranges::find(shared_, tensor.tensor, &Shared::tensor);
+      if (tensor.role != TensorRole::operand || !tensor.converted || shared == shared_.end()) continue;
+      const auto there = [&](const Format& format) { return same_layout(format, tensor.format); };
+      if (std::ranges::none_of(shared->layouts, there)) shared->layouts.push_back(tensor.format);
     }
   }
 
@@ -353,10 +341,10 @@ class JointPlanner {
       judge(chosen.parts, chosen.paid);
       return;
     }
-    for (const Format* own : ways(part)) extend_with(chosen, own, 0, chosen.known);
+    for (const std::optional<Format>& own : ways_[part]) extend_with(chosen, own, 0, chosen.known);
   }
 
-  void extend_with(const Chosen& chosen, const Format* own, std::size_t shared, const std::vector<OperandFacts>& known) {
+  void extend_with(const Chosen& chosen, const std::optional<Format>& own, std::size_t shared, const std::vector<OperandFacts>& known) {
     const std::size_t part = chosen.parts.size();
     if (shared < shared_.size()) {
       extend_with(chosen, own, shared + 1, known);
@@ -378,7 +366,8 @@ class JointPlanner {
     next.parts.push_back(one);
     next.ns += one->cost.ns - per_run(one->cost.conversion_ns);
     for (const Copy& copy : copies(*one, known)) {
-      if (std::ranges::any_of(next.paid, [&](const Copy& paid) { return same_copy(paid, copy); })) continue;
+      const auto same = [&](const Copy& paid) { return paid.tensor == copy.tensor && same_layout(paid.format, copy.format); };
+      if (std::ranges::any_of(next.paid, same)) continue;
       next.paid.push_back(copy);
       next.ns += copy.ns;
     }
@@ -454,9 +443,8 @@ class JointPlanner {
   bool known_entries_;
   std::vector<Network> networks_;
   std::vector<Shared> shared_;
-  std::vector<std::vector<Format>> ways_;               // per part: layouts of its result beside the planned one
+  std::vector<Ways> ways_;                              // per part
   std::vector<std::vector<OperandFacts>> stored_ways_;  // per part: those that its plans have
-  std::map<TensorId, std::vector<Format>> liked_;  // layouts of shared operands that parts would convert them to
   std::vector<double> least_;
   std::vector<double> least_after_;  // of all parts from one on
   std::map<std::string, std::optional<Plan>> planned_;

@@ -186,14 +186,13 @@ namespace {
 
 constexpr double dear_share = 0.02;  // of a run
 
+// Nanoseconds that a run takes to look through an operand that changes; through those of several that do.
 double looking_ns(const OperandFacts& operand, const Machine& machine) {
   if (operand.looks != Looks::always) return 0;
   const double values = operand.statistics.nnz() * static_cast<double>(scalar_bytes(operand.format.scalar));
   const double bytes = std::min(values, static_cast<double>(operand.exact_bytes()));
   return bytes / machine.stream[machine.cache_level(bytes)];
 }
-
-}  // namespace
 
 double looking_ns(const std::set<TensorId>& needed, const std::vector<OperandFacts>& operands, const Machine& machine) {
   double ns = 0;
@@ -202,6 +201,8 @@ double looking_ns(const std::set<TensorId>& needed, const std::vector<OperandFac
   }
   return ns;
 }
+
+}  // namespace
 
 std::set<TensorId> dear_looks(const std::set<TensorId>& needed, const std::vector<OperandFacts>& operands, double ns,
                               const Machine& machine) {

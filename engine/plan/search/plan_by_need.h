@@ -48,8 +48,6 @@ std::vector<OperandFacts> vouched_for(std::vector<OperandFacts> operands, const 
 /// The operands from which a tensor of the schedule is computed, itself if it is one.
 std::set<TensorId> operands_of(const Schedule& schedule, std::uint32_t tensor);
 
-/// Nanoseconds that a run takes to look through those of the operands that change.
-double looking_ns(const std::set<TensorId>& needed, const std::vector<OperandFacts>& operands, const Machine& machine);
 /// Those of the operands that change and take more than a fiftieth of a run of `ns` to look through.
 std::set<TensorId> dear_looks(const std::set<TensorId>& needed, const std::vector<OperandFacts>& operands, double ns,
                               const Machine& machine);

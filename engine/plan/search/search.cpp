@@ -404,19 +404,13 @@ SearchResult search_schedules(const Problem& problem, SearchScope scope) {
   return Search(problem, scope, budget_for(problem.options)).run();
 }
 
-namespace {
-
-constexpr int most_halvings = 6;
-
-}  // namespace
-
 void add_smaller_intermediates(SearchResult& found, const Problem& problem, SearchScope scope) {
   const auto& [network, operands, options] = problem;
   const std::uint64_t limit = usable_memory(options);
   if (!found.memory_binds || found.candidates.empty() || found.candidates.front().cost.announced_bytes <= limit) return;
   double left = memory_beside(problem, result_of(found.candidates.front().schedule).format.all_dense());
-  std::vector<Candidate> added;
   scope.marks = false;  // what they save is not memory
+  constexpr int most_halvings = 6;
   for (int halving = 0; halving <= most_halvings && left >= 1 && !is_cancelled(options); ++halving, left /= 2) {
     PlanOptions bounded = options;
     bounded.memory_limit = static_cast<std::uint64_t>(left);
@@ -426,16 +420,22 @@ void add_smaller_intermediates(SearchResult& found, const Problem& problem, Sear
     for (Candidate& candidate : smaller.candidates) {
       // Judged with the limit that there is: it says how many private copies there are.
       candidate.cost = cost(candidate.schedule, problem);
-      if (candidate.cost.announced_bytes <= limit) added.push_back(candidate);
+      if (candidate.cost.announced_bytes <= limit) add_candidate(found.candidates, candidate);
     }
     if (!smaller.candidates.empty() && smaller.candidates.front().cost.announced_bytes <= limit) break;
   }
-  add_candidates(found, std::move(added));
 }
 
-void add_candidates(SearchResult& found, std::vector<Candidate> candidates) {
-  std::ranges::move(candidates, std::back_inserter(found.candidates));
-  std::ranges::stable_sort(found.candidates, {}, [](const Candidate& candidate) { return candidate.cost.ns; });
+void add_candidate(std::vector<Candidate>& candidates, Candidate candidate) {
+  const auto place = std::ranges::upper_bound(candidates, candidate.ns(), {}, &Candidate::ns);
+  candidates.insert(place, std::move(candidate));
+}
+
+void give_up_private_copies(Candidate& candidate, const Problem& problem) {
+  Schedule serial = without_private_copies(candidate.schedule);
+  if (serial == candidate.schedule) return;
+  Cost less = cost(serial, problem);
+  if (less.announced_bytes < candidate.cost.announced_bytes) candidate = {std::move(serial), std::move(less)};
 }
 
 }  // namespace weft

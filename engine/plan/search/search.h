@@ -18,7 +18,15 @@ inline constexpr double accuracy = 1e-9;  ///< prices nearer to each other than 
 struct Candidate {
   Schedule schedule;
   Cost cost;
+
+  double ns() const { return cost.ns; }
 };
+
+/// Puts a candidate behind those that are no dearer.
+void add_candidate(std::vector<Candidate>& candidates, Candidate candidate);
+
+/// Where threads have copies of what they write, the same loops on one thread, if that takes less memory.
+void give_up_private_copies(Candidate& candidate, const Problem& problem);
 
 struct SearchResult {
   std::vector<Candidate> candidates;  ///< legal ones, cheapest first; equal costs by text
@@ -56,9 +64,6 @@ SearchResult search_schedules(const Problem& problem, SearchScope scope = {});
 /// intermediates take together, but it can bound each of them: the bound is halved until what it finds cheapest fits.
 /// So a chain keeps rows of its intermediates inside shared loops, which only the solver would find otherwise.
 void add_smaller_intermediates(SearchResult& found, const Problem& problem, SearchScope scope = {});
-
-/// Adds candidates, where their costs put them.
-void add_candidates(SearchResult& found, std::vector<Candidate> candidates);
 
 class AlternativeSearch;
 

@@ -115,4 +115,18 @@ struct AlternativeChoice {
 /// Every tree, depth-first order of steps, set of converted accesses and choice of dense levels.
 AlternativeChoice all_alternatives(const Problem& problem, std::size_t most);
 
+/// Layouts that a tensor of several assignments may have.
+struct SharedLayouts {
+  std::vector<Format> formats;
+  bool all = true;  ///< beyond three modes only those that are named elsewhere
+};
+
+/// What conversions of an operand can make of it: every order of its modes, with every number of leading dense levels
+/// that the search prices; not the layout that it has.
+SharedLayouts operand_layouts(const Network& network, TensorId operand, const std::vector<OperandFacts>& operands);
+
+/// How the result of a network of one assignment may be stored without a request: every order of its modes. Without the
+/// plain order of a dense result, and without any where the result takes the positions of an operand.
+SharedLayouts result_layouts(const Problem& problem);
+
 }  // namespace weft

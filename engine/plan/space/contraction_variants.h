@@ -13,7 +13,8 @@ namespace weft {
 
 /// Of a tree with its steps in each of these orders, and its result in each of these formats.
 std::vector<Contractions> plain_contractions(const Problem& problem, const ContractionTree& tree,
-                                             const std::vector<std::vector<std::uint32_t>>& orders, const std::vector<ResultFormat>& formats);
+                                             const std::vector<std::vector<std::uint32_t>>& orders,
+                                             const std::vector<ResultFormat>& formats);
 
 /// Contractions like these in which some operands are summed first over the indices that no other
 /// factor of their step and not its target has, each by a step with one factor: paths O[a,b] = V[i,a,j] * W[j,b,k]

@@ -9,7 +9,7 @@
 #include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/schedule/forest.h"
-#include "engine/plan/space/shared_layouts.h"
+#include "engine/plan/space/alternatives.h"
 #include "tests/oracle/enumerate.h"
 #include "unit/plan/stretched.h"
 
