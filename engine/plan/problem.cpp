@@ -1,5 +1,7 @@
 #include "engine/plan/problem.h"
 
+#include "runtime/sparse_levels.h"
+
 namespace weft {
 
 PlanOptions::PlanOptions() = default;
@@ -15,6 +17,11 @@ const OperandFacts& facts_of(const std::vector<OperandFacts>& operands, TensorId
 
 bool has_facts(const std::vector<OperandFacts>& operands, TensorId tensor) {
   return std::ranges::find(operands, tensor, &OperandFacts::tensor) != operands.end();
+}
+
+std::size_t sparse_factors(const Network& network, const std::vector<OperandFacts>& operands) {
+  const auto sparse = [&](const TensorAccess& factor) { return has_sparse_level(facts_of(operands, factor.tensor).format); };
+  return static_cast<std::size_t>(std::ranges::count_if(network.assignments.front().terms.front().factors, sparse));
 }
 
 bool any_cancelled(const std::vector<Cancellation>& tokens) {

@@ -137,6 +137,9 @@ struct Problem {
   const PlanOptions& options;
 };
 
+/// How many factors of the first assignment's term are sparse.
+std::size_t sparse_factors(const Network& network, const std::vector<OperandFacts>& operands);
+
 bool any_cancelled(const std::vector<Cancellation>& tokens);
 inline bool is_cancelled(const PlanOptions& options) { return any_cancelled(options.cancelled_by); }
 

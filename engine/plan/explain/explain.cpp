@@ -9,12 +9,6 @@
 namespace weft {
 namespace {
 
-std::string how_met(const Schedule& schedule, const Intersection& intersection) {
-  std::vector<std::string> parts;
-  for (const Intersection::Part& part : intersection.parts) parts.push_back(print_met(schedule, part));
-  return fmt::format("{}", fmt::join(parts, ", "));
-}
-
 void append_line(std::string& text, const std::string& nest, const std::string& figures) {
   text += fmt::format("  {:<58} {}\n", nest, figures);
 }
@@ -23,7 +17,10 @@ std::string loop_notes(const Schedule& schedule, const ScheduledStatement& state
                        std::optional<RootReduction> root) {
   std::string notes;
   for (const Intersection& intersection : statement.intersections) {
-    if (intersection.index == statement.loops[loop]) notes += fmt::format("  {}", how_met(schedule, intersection));
+    if (intersection.index != statement.loops[loop]) continue;
+    std::vector<std::string> parts;
+    for (const Intersection::Part& part : intersection.parts) parts.push_back(print_met(schedule, part));
+    notes += fmt::format("  {}", fmt::join(parts, ", "));
   }
   if (loop == 0 && root && *root != RootReduction::serial) {
     notes += "  parallel";
@@ -123,9 +120,7 @@ std::string explain(const Plan& plan, const Explanation& explained, const Networ
   if (plan.runner_up) {
     const Network other = scheduled_network(*plan.runner_up, given);  // whose assignments may be inlined otherwise
     std::vector<std::string> orders;
-    for (const ScheduledStatement& statement : plan.runner_up->statements) {
-      orders.push_back(print_indices(statement.loops, other));
-    }
+    for (const ScheduledStatement& statement : plan.runner_up->statements) orders.push_back(print_indices(statement.loops, other));
     text += fmt::format("runner-up {} with loops {}: {}; {}\n", print_trees(*plan.runner_up, given),
                         fmt::join(orders, " | "), time_text(plan.runner_up_cost ? plan.runner_up_cost->ns : 0), plan.why);
   }

@@ -47,6 +47,14 @@ class Shapes {
   std::vector<std::vector<std::size_t>> groups_;
 };
 
+// A tensor of the schedule, as far as its statements were read.
+struct KnownTensor {
+  bool written = false;
+  bool read = false;
+  std::size_t shape = 0;
+  std::vector<std::size_t> leaves;
+};
+
 class ProductChecker {
  public:
   ProductChecker(const Schedule& schedule, const Network& network)
@@ -55,11 +63,8 @@ class ProductChecker {
         assignment_(network.assignments[0]),
         term_(assignment_.terms[0]),
         used_(term_.factors.size(), false),
-        written_(schedule.tensors.size(), false),
-        read_(schedule.tensors.size(), false),
         shapes_(term_),
-        shape_of_(schedule.tensors.size()),
-        leaves_(schedule.tensors.size()) {}
+        known_(schedule.tensors.size()) {}
 
   Expected<void> check_all() {
     double coefficient = 1;
@@ -75,16 +80,16 @@ class ProductChecker {
     }
     for (std::size_t tensor = 0; tensor < schedule_.tensors.size(); ++tensor) {
       const ScheduledTensor& declared = schedule_.tensors[tensor];
-      if (declared.role == TensorRole::operand ? !read_[tensor] : !written_[tensor]) {
+      if (declared.role == TensorRole::operand ? !known_[tensor].read : !known_[tensor].written) {
         return illegal(fmt::format("{} is declared but never {}", declared.name,
                                    declared.role == TensorRole::operand ? "read" : "written"));
       }
-      if (declared.role == TensorRole::intermediate && !read_[tensor])
+      if (declared.role == TensorRole::intermediate && !known_[tensor].read)
         return illegal(fmt::format("intermediate {} is never read", declared.name));
       if (declared.role != TensorRole::result) continue;
       // A single factor has no contraction: its tree is the leaf itself.
       const std::size_t expected = shapes_.of(schedule_.tree);
-      if (shape_of_[tensor] != (term_.factors.size() == 1 ? shapes_.group({expected}) : expected)) {
+      if (known_[tensor].shape != (term_.factors.size() == 1 ? shapes_.group({expected}) : expected)) {
         return illegal(fmt::format("the statements do not contract in the order of the tree {}",
                                    weft::print(schedule_.tree, factor_names(network_))));
       }
@@ -121,11 +126,12 @@ class ProductChecker {
     for (const IndexId index : members(factors & ~target & outside)) {
       return illegal(number, fmt::format("index {} is summed here but needed later", network_.indices[index].name));
     }
-    written_[statement.target.tensor] = true;
+    KnownTensor& made = known_[statement.target.tensor];
+    made.written = true;
     // A copy of an operand for lookups, or its sum over what only it has, contracts nothing.
     const bool copy = schedule_.tensors[statement.target.tensor].role == TensorRole::intermediate && parts.size() == 1;
-    shape_of_[statement.target.tensor] = copy ? parts.front() : shapes_.group(std::move(parts));
-    leaves_[statement.target.tensor] = std::move(below);
+    made.shape = copy ? parts.front() : shapes_.group(std::move(parts));
+    made.leaves = std::move(below);
     return {};
   }
 
@@ -134,7 +140,7 @@ class ProductChecker {
     if (target.tensor >= schedule_.tensors.size()) return illegal(number, "the target is not declared");
     const ScheduledTensor& tensor = schedule_.tensors[target.tensor];
     if (tensor.role == TensorRole::operand) return illegal(number, fmt::format("operand {} must not be written", tensor.name));
-    if (written_[target.tensor]) return illegal(number, fmt::format("{} is written twice", tensor.name));
+    if (known_[target.tensor].written) return illegal(number, fmt::format("{} is written twice", tensor.name));
     const std::vector<IndexId>& modes =
         tensor.role == TensorRole::result ? assignment_.result.indices : tensor.modes;
     if (target.indices != modes) return illegal(number, fmt::format("{} is not written with its own indices", tensor.name));
@@ -144,14 +150,15 @@ class ProductChecker {
   Expected<void> check_factor(std::size_t number, const ScheduledAccess& access, std::vector<std::size_t>& parts,
                               std::vector<std::size_t>& below) {
     const ScheduledTensor& tensor = schedule_.tensors[access.tensor];
+    KnownTensor& known = known_[access.tensor];
     if (tensor.role == TensorRole::result) return illegal(number, fmt::format("result {} must not be read", tensor.name));
     if (tensor.role == TensorRole::intermediate) {
-      if (!written_[access.tensor]) return illegal(number, fmt::format("{} is read before it is written", tensor.name));
-      if (read_[access.tensor]) return illegal(number, fmt::format("{} is read twice", tensor.name));
+      if (!known.written) return illegal(number, fmt::format("{} is read before it is written", tensor.name));
+      if (known.read) return illegal(number, fmt::format("{} is read twice", tensor.name));
       if (access.indices != tensor.modes) return illegal(number, fmt::format("{} is not read with its own indices", tensor.name));
-      parts.push_back(shape_of_[access.tensor]);
-      below.insert(below.end(), leaves_[access.tensor].begin(), leaves_[access.tensor].end());
-      read_[access.tensor] = true;
+      parts.push_back(known.shape);
+      below.insert(below.end(), known.leaves.begin(), known.leaves.end());
+      known.read = true;
       return {};
     }
     for (std::size_t factor = 0; factor < term_.factors.size(); ++factor) {
@@ -160,7 +167,7 @@ class ProductChecker {
         continue;
       }
       used_[factor] = true;
-      read_[access.tensor] = true;
+      known.read = true;
       parts.push_back(shapes_.leaf(factor));
       below.push_back(factor);
       return {};
@@ -173,28 +180,21 @@ class ProductChecker {
   const Network& network_;
   const Assignment& assignment_;
   const Term& term_;
-  std::vector<bool> used_;     // per factor of the term
-  std::vector<bool> written_;  // per tensor of the schedule, as the following
-  std::vector<bool> read_;
+  std::vector<bool> used_;  // per factor of the term
   Shapes shapes_;
-  std::vector<std::size_t> shape_of_;
-  std::vector<std::vector<std::size_t>> leaves_;
+  std::vector<KnownTensor> known_;  // per tensor of the schedule
 };
-
-bool indices_exist(const ScheduledAccess& access, const Network& network) {
-  return std::all_of(access.indices.begin(), access.indices.end(),
-                     [&](IndexId index) { return index < network.indices.size(); });
-}
 
 }  // namespace
 
 Expected<void> check_products(const Schedule& schedule, const Network& network) {
+  const auto exist = [&](const ScheduledAccess& access) {
+    return std::ranges::all_of(access.indices, [&](IndexId index) { return index < network.indices.size(); });
+  };
   for (std::size_t number = 0; number < schedule.statements.size(); ++number) {
     const ScheduledStatement& statement = schedule.statements[number];
-    const bool exist = indices_exist(statement.target, network) &&
-                       std::all_of(statement.factors.begin(), statement.factors.end(),
-                                   [&](const ScheduledAccess& factor) { return indices_exist(factor, network); });
-    if (!exist) return illegal(number, "an access has an index that the expression lacks");
+    if (!exist(statement.target) || !std::ranges::all_of(statement.factors, exist))
+      return illegal(number, "an access has an index that the expression lacks");
   }
   if (auto done = check(schedule.tree, network.assignments[0].terms[0].factors.size()); !done) return done;
   return ProductChecker(schedule, network).check_all();

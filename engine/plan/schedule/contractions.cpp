@@ -69,9 +69,7 @@ void append_orders(const ContractionTree& tree, std::uint32_t number, std::size_
 
 Expected<void> check_plannable_factors(const Network& network, const Assignment& assignment,
                                        const std::vector<OperandFacts>& operands, const std::vector<bool>& stored) {
-  if (assignment.terms.size() != 1) {
-    return unsupported("sums of products are not supported yet: give one product");
-  }
+  if (assignment.terms.size() != 1) return unsupported("sums of products are not supported yet: give one product");
   for (const TensorAccess& factor : assignment.terms[0].factors) {
     if (stored[factor.tensor]) continue;
     const TensorDeclaration& tensor = network.tensors[factor.tensor];
@@ -84,6 +82,12 @@ Expected<void> check_plannable_factors(const Network& network, const Assignment&
   return {};
 }
 
+// What an option asks of a result cannot be.
+std::unexpected<Error> refused(std::string option, const std::string& result, std::string message) {
+  return std::unexpected(Error{
+      .kind = ErrorKind::input, .message = std::move(message), .code = ErrorCode::option, .operand = result, .option = std::move(option)});
+}
+
 // A pattern that is asked for is that of a factor with the indices of the result.
 Expected<void> check_plannable_pattern(const Network& network, const Assignment& assignment, const std::string& operand,
                                        const std::vector<OperandFacts>& operands) {
@@ -94,32 +98,20 @@ Expected<void> check_plannable_pattern(const Network& network, const Assignment&
     const bool whole = factor.indices.size() == assignment.result.indices.size() && index_set(factor.indices) == indices;
     if (whole && has_facts(operands, factor.tensor)) return {};
   }
-  return std::unexpected(Error{.kind = ErrorKind::input,
-                               .message = fmt::format("{} is requested like {}, which is no factor of it with the same indices",
-                                                      result, operand),
-                               .code = ErrorCode::option,
-                               .operand = result,
-                               .option = "patterns"});
+  return refused("patterns", result, fmt::format("{} is requested like {}, which is no factor of it with the same indices", result, operand));
 }
 
 Expected<void> check_plannable_result(const TensorDeclaration& result, const PlanOptions& options) {
   const auto requested = options.result_formats.find(result.name);
   if (requested == options.result_formats.end()) return {};
   if (requested->second.order() != result.extents.size()) {
-    return input_error(fmt::format("the format {} requested for {} has {} levels, the result has {} modes",
-                                   requested->second.text(), result.name, requested->second.order(),
-                                   result.extents.size()));
+    return input_error(fmt::format("the format {} requested for {} has {} levels, the result has {} modes", requested->second.text(),
+                                   result.name, requested->second.order(), result.extents.size()));
   }
-  const bool workspace = std::ranges::any_of(requested->second.levels, [](const Level& level) {
-    return is_listed(level.kind) || level.strided;
-  });
-  if (!workspace) return {};
-  return std::unexpected(Error{.kind = ErrorKind::input,
-                               .message = fmt::format("the format {} requested for {} is that of a workspace or of borrowed memory",
-                                                      requested->second.text(), result.name),
-                               .code = ErrorCode::option,
-                               .operand = result.name,
-                               .option = "formats"});
+  const auto is_foreign = [](const Level& level) { return is_listed(level.kind) || level.strided; };
+  if (std::ranges::none_of(requested->second.levels, is_foreign)) return {};
+  return refused("formats", result.name, fmt::format("the format {} requested for {} is that of a workspace or of borrowed memory",
+                                                     requested->second.text(), result.name));
 }
 
 }  // namespace

@@ -146,12 +146,6 @@ const TensorDeclaration& result_of(const Network& network) {
   return network.tensors[network.assignments.front().result.tensor];
 }
 
-bool has_sparse_factor(const Network& network, const std::vector<OperandFacts>& operands) {
-  return std::ranges::any_of(network.assignments.front().terms.front().factors, [&](const TensorAccess& factor) {
-    return has_sparse_level(facts_of(operands, factor.tensor).format);
-  });
-}
-
 // The first operand whose pattern the result provably has and could share.
 std::optional<TensorId> shared_pattern(const Network& network, const std::vector<OperandFacts>& operands) {
   for (const TensorAccess& factor : network.assignments.front().terms.front().factors) {
@@ -250,14 +244,14 @@ std::vector<ResultFormat> result_formats(const Problem& problem) {
     return {like ? *like : ResultFormat{dense_format(result.extents.size(), result.scalar)}};
   }
   if (asked && requested->second.all_dense()) {
-    const bool sparse = indices.size() > 1 && has_sparse_factor(network, operands);
+    const bool sparse = indices.size() > 1 && sparse_factors(network, operands) > 0;
     return dense_ways(requested->second, sparse ? result_estimate(problem).restricted() : 0, problem);
   }
   const ResultFormat dense{dense_format(result.extents.size(), result.scalar)};
   // The order of workspaces is a question about dense ones.
   const bool orders = options.objective == Objective::workspace_order;
   if (!asked && orders) return {dense};
-  if (!asked && (result.extents.empty() || !has_sparse_factor(network, operands))) return {dense};
+  if (!asked && (result.extents.empty() || sparse_factors(network, operands) == 0)) return {dense};
   const ProductEstimate product = result_estimate(problem);
   if (!asked && product.fill(index_set(indices)) >= sparse_fill) return dense_ways(dense.format, product.restricted(), problem);
 

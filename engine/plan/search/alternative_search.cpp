@@ -165,7 +165,7 @@ PricedChoice AlternativeSearch::opened(const PricedOrder& order, const LoopNests
     for (const PathChoice& more : space_.openings(best.choice, number)) {
       if (space_.least_ns(more) >= best.ns) continue;
       const AccessPaths paths = space_.paths(order.contractions, more);
-      const CostModel model = models_.model(order, models_.numbers(order, paths));
+      const CostModel model = model_of(order, paths);
       work_ += work_of_model;
       const Schedule schedule = complete(order.contractions, nests, problem_.network, model, paths, problem_.operands);
       if (const double ns = time_cost(schedule, problem_, model).ns; ns < best.ns) best = {more, ns};
@@ -213,7 +213,7 @@ void AlternativeSearch::judge_the_best() {
       return known.cost.announced_bytes <= memory_ && known.cost.ns <= record.least_ns;
     });
     if (static_cast<std::size_t>(beaten) >= wanted_candidates) break;
-    if (!record.judged_ns) judge(record, models_.model(order_of(record), models_.numbers(order_of(record), paths(record))));
+    if (!record.judged_ns) judge(record, model_of(order_of(record), paths(record)));
   }
   std::ranges::sort(result_.candidates, [&](const Candidate& left, const Candidate& right) {
     if (left.cost.ns != right.cost.ns) return left.cost.ns < right.cost.ns;

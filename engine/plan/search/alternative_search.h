@@ -89,6 +89,7 @@ class AlternativeSearch {
   const Contractions& contractions(const Record& record) const { return order_of(record).contractions; }
   std::size_t number_of(const Record& record) const { return static_cast<std::size_t>(&record - records_.data()); }
   Alternative alternative(const Record& record) const { return {contractions(record), paths(record)}; }
+  CostModel model_of(const PricedOrder& order, const AccessPaths& paths) { return models_.model(order, models_.numbers(order, paths)); }
   bool sparse_result() const { return !models_.formats().front().format.all_dense(); }
 
   double solve(Record record, const std::vector<std::uint32_t>& numbers, const CostModel& model, double limit);

@@ -225,11 +225,9 @@ JointJudge ForestSearch::judge_of(const Network& stored) {
     const Cost judged = cost(schedule, problem_);
     if (judged.announced_bytes <= usable_memory(options_)) return judged.ns;
     ++too_large_;
-    return std::unexpected(Error{
-        ErrorKind::resource,
-        fmt::format("the results and intermediates of the {} assignments need {} bytes at once but {} are available: "
-                    "ask for fewer results, or raise the memory limit",
-                    problem_.network.assignments.size(), judged.announced_bytes, usable_memory(options_))});
+    return resource_error(fmt::format("the results and intermediates of the {} assignments need {} bytes at once but {} are "
+                                      "available: ask for fewer results, or raise the memory limit",
+                                      problem_.network.assignments.size(), judged.announced_bytes, usable_memory(options_)));
   };
 }
 

@@ -75,9 +75,7 @@ inline constexpr double most_gained_by_opening = 1.75;
 
 /// Whether several sparse operands meet in the first assignment's term: there are more levels, layouts and joins to look at.
 inline bool sparse_operands_co_iterate(const Network& network, const std::vector<OperandFacts>& operands) {
-  const std::vector<TensorAccess>& factors = network.assignments.front().terms.front().factors;
-  const auto sparse = [&](const TensorAccess& access) { return has_sparse_level(facts_of(operands, access.tensor).format); };
-  return std::ranges::count_if(factors, sparse) > 1;
+  return sparse_factors(network, operands) > 1;
 }
 
 /// The loops that a search may price when the best schedule so far takes `best_ns`: a share of what all calls take, for more

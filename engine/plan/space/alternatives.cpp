@@ -59,12 +59,10 @@ PathSpace::PathSpace(const Problem& problem)
     factors_.push_back(factor);
   }
   find_openings();
-  const auto sparse = std::ranges::count_if(factors(), [&](const TensorAccess& factor) {
-    return has_sparse_level(facts_of(problem.operands, factor.tensor).format);
-  });
   // Not of a diagonal, whose modes are bound together.
   const auto is_plain = [](const TensorAccess& read) { return members(index_set(read.indices)).size() == read.indices.size(); };
-  chains_ = sparse == 1 && factors_.size() == 1 && access(0).indices.size() > 2 && is_plain(access(0));
+  const bool one_sparse = sparse_factors(problem.network, problem.operands) == 1 && factors_.size() == 1;
+  chains_ = one_sparse && access(0).indices.size() > 2 && is_plain(access(0));
   const std::size_t dense = transposable_.size();
   if (dense > 1) transposed_.push_back((std::uint64_t{1} << dense) - 1);
   for (std::size_t number = 0; number < dense; ++number) transposed_.push_back(std::uint64_t{1} << number);

@@ -47,12 +47,10 @@ void append_orders(const OperationTree& tree, std::vector<std::uint32_t>& order,
   if (orders.size() > most_orders_tried) return;
   if (order.size() == tree.operations.size()) orders.push_back(order);
   for (std::uint32_t number = 0; number < tree.operations.size(); ++number) {
-    if (done[number]) continue;
-    bool ready = true;
-    for (std::uint32_t other = 0; other < tree.operations.size(); ++other) {
-      if (tree.operations[other].reader == number && !done[other]) ready = false;
-    }
-    if (!ready) continue;
+    const auto waits_for = [&](const OperationTree::Operation& other) {
+      return other.reader == number && !done[static_cast<std::size_t>(&other - tree.operations.data())];
+    };
+    if (done[number] || std::ranges::any_of(tree.operations, waits_for)) continue;
     done[number] = true;
     order.push_back(number);
     append_orders(tree, order, done, orders);
@@ -108,9 +106,9 @@ double least_workspace_bytes(const Contractions& contractions, const Network& ne
 
 void keep_storing(std::vector<ContractionTree>& trees) {
   const auto stores = [](const ContractionTree& tree) {
-    return std::count_if(tree.nodes.begin(), tree.nodes.end(), [](const auto& node) { return !node.children.empty(); }) > 1;
+    return std::ranges::count_if(tree.nodes, [](const auto& node) { return !node.children.empty(); }) > 1;
   };
-  if (std::any_of(trees.begin(), trees.end(), stores)) std::erase_if(trees, [&](const auto& tree) { return !stores(tree); });
+  if (std::ranges::any_of(trees, stores)) std::erase_if(trees, [&](const auto& tree) { return !stores(tree); });
 }
 
 std::uint64_t leave_out_too_large(std::vector<ContractionTree>& trees, const Problem& problem,
