@@ -12,7 +12,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "engine/plan/space/least_workspace.h"
+#include "engine/plan/space/trees.h"
 
 namespace weft {
 

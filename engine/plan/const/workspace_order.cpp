@@ -13,7 +13,6 @@
 #include "engine/plan/search/complete.h"
 #include "engine/plan/search/planned.h"
 #include "engine/plan/space/contraction_variants.h"
-#include "engine/plan/space/least_workspace.h"
 #include "engine/plan/space/trees.h"
 
 namespace weft {

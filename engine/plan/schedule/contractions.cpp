@@ -36,35 +36,24 @@ std::vector<IndexSet> indices_needed_outside(const ContractionTree& tree, const 
   return needed;
 }
 
-void append_orders(const ContractionTree& tree, std::uint32_t number, std::size_t limit,
-                   std::vector<std::vector<std::uint32_t>>& orders) {
+// The inner nodes at and below a node, as step_orders() has them.
+std::vector<std::vector<std::uint32_t>> orders_below(const ContractionTree& tree, std::uint32_t number, std::size_t limit) {
   std::vector<std::uint32_t> inner;
   for (const std::uint32_t child : tree.nodes[number].children) {
     if (!tree.nodes[child].children.empty()) inner.push_back(child);
   }
-  if (inner.size() < 2) {
-    const std::size_t before = orders.size();
-    if (inner.empty()) orders.emplace_back();
-    else append_orders(tree, inner.front(), limit, orders);
-    for (std::size_t order = before; order < orders.size(); ++order) orders[order].push_back(number);
-    return;
-  }
-  std::sort(inner.begin(), inner.end());
-  std::vector<std::vector<std::uint32_t>> result;
+  std::ranges::sort(inner);
+  std::vector<std::vector<std::uint32_t>> orders;
   do {
     std::vector<std::vector<std::uint32_t>> partial{{}};
-    for (const std::uint32_t child : inner) {
-      std::vector<std::vector<std::uint32_t>> below;
-      append_orders(tree, child, limit, below);
-      partial = concatenated(partial, below, limit);
-    }
+    for (const std::uint32_t child : inner) partial = concatenated(partial, orders_below(tree, child, limit), limit);
     for (std::vector<std::uint32_t>& order : partial) {
-      if (result.size() == limit) break;
+      if (orders.size() == limit) break;
       order.push_back(number);
-      result.push_back(std::move(order));
+      orders.push_back(std::move(order));
     }
-  } while (result.size() < limit && std::next_permutation(inner.begin(), inner.end()));
-  orders.insert(orders.end(), result.begin(), result.end());
+  } while (orders.size() < limit && std::ranges::next_permutation(inner).found);
+  return orders;
 }
 
 Expected<void> check_plannable_factors(const Network& network, const Assignment& assignment,
@@ -98,7 +87,8 @@ Expected<void> check_plannable_pattern(const Network& network, const Assignment&
     const bool whole = factor.indices.size() == assignment.result.indices.size() && index_set(factor.indices) == indices;
     if (whole && has_facts(operands, factor.tensor)) return {};
   }
-  return refused("patterns", result, fmt::format("{} is requested like {}, which is no factor of it with the same indices", result, operand));
+  return refused("patterns", result,
+                 fmt::format("{} is requested like {}, which is no factor of it with the same indices", result, operand));
 }
 
 Expected<void> check_plannable_result(const TensorDeclaration& result, const PlanOptions& options) {
@@ -110,8 +100,13 @@ Expected<void> check_plannable_result(const TensorDeclaration& result, const Pla
   }
   const auto is_foreign = [](const Level& level) { return is_listed(level.kind) || level.strided; };
   if (std::ranges::none_of(requested->second.levels, is_foreign)) return {};
-  return refused("formats", result.name, fmt::format("the format {} requested for {} is that of a workspace or of borrowed memory",
-                                                     requested->second.text(), result.name));
+  return refused("formats", result.name,
+                 fmt::format("the format {} requested for {} is that of a workspace or of borrowed memory", requested->second.text(),
+                             result.name));
+}
+
+bool reads(const Contraction& step, std::uint32_t tensor) {
+  return std::ranges::find(step.factors, tensor, &ScheduledAccess::tensor) != step.factors.end();
 }
 
 }  // namespace
@@ -254,9 +249,7 @@ std::string intermediate_name(const Network& network, const Contractions& contra
 }
 
 std::vector<std::vector<std::uint32_t>> step_orders(const ContractionTree& tree, std::size_t limit) {
-  std::vector<std::vector<std::uint32_t>> orders;
-  append_orders(tree, static_cast<std::uint32_t>(tree.nodes.size() - 1), limit, orders);
-  return orders;
+  return orders_below(tree, static_cast<std::uint32_t>(tree.nodes.size() - 1), limit);
 }
 
 void insert_step(Contractions& contractions, std::size_t place, std::size_t reader, std::size_t factor, ContractedTensor made) {
@@ -290,14 +283,6 @@ std::size_t writer_of(Steps steps, std::uint32_t tensor) {
   while (number < steps.size() && steps[number].target.tensor != tensor) ++number;
   return number;
 }
-
-namespace {
-
-bool reads(const Contraction& step, std::uint32_t tensor) {
-  return std::ranges::find(step.factors, tensor, &ScheduledAccess::tensor) != step.factors.end();
-}
-
-}  // namespace
 
 std::size_t reader_of(Steps steps, std::uint32_t tensor) {
   std::size_t number = 0;

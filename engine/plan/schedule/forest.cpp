@@ -32,10 +32,9 @@ Expected<std::vector<std::uint32_t>> stored_tensors(const Schedule& schedule, co
       return illegal(fmt::format("intermediate {} is not declared with the indices it is assigned with", declared.name));
     stored[*assignment] = tensor;
   }
-  for (std::size_t assignment = 0; assignment < stored.size(); ++assignment) {
-    if (stored[assignment] == none) return illegal(fmt::format("no line 'result' for {}", result_name(network, assignment)));
-  }
-  return stored;
+  const auto missing = std::ranges::find(stored, none);
+  if (missing == stored.end()) return stored;
+  return illegal(fmt::format("no line 'result' for {}", result_name(network, static_cast<std::size_t>(missing - stored.begin()))));
 }
 
 // Known from the products alone, whatever the schedule says.
@@ -59,10 +58,9 @@ Expected<void> check_declared(const Schedule& schedule) {
       used[tensor] = true;
     }
   }
-  for (std::size_t tensor = 0; tensor < used.size(); ++tensor) {
-    if (!used[tensor]) return illegal(fmt::format("{} is declared but in no statement", schedule.tensors[tensor].name));
-  }
-  return {};
+  const auto unused = std::ranges::find(used, false);
+  if (unused == used.end()) return {};
+  return illegal(fmt::format("{} is declared but in no statement", schedule.tensors[static_cast<std::size_t>(unused - used.begin())].name));
 }
 
 // An assignment's statements end with the one that writes its result.

@@ -239,14 +239,11 @@ SearchResult AlternativeSearch::finish() {
   return std::move(result_);
 }
 
-Cost AlternativeSearch::cost_of(const Schedule& schedule, const Record& record, const CostModel& model) const {
-  const bool modelled = record.choice.converted == 0 && writes_dense(contractions(record));
-  return modelled ? with_memory(time_cost(schedule, problem_, model), schedule, problem_) : cost(schedule, problem_);
-}
-
 void AlternativeSearch::judge(Record& record, const CostModel& model) {
   Candidate candidate{complete(contractions(record), record.nests, problem_.network, model, paths(record), problem_.operands), {}};
-  candidate.cost = cost_of(candidate.schedule, record, model);
+  const bool modelled = record.choice.converted == 0 && writes_dense(contractions(record));
+  candidate.cost = modelled ? with_memory(time_cost(candidate.schedule, problem_, model), candidate.schedule, problem_)
+                            : cost(candidate.schedule, problem_);
   const bool too_large = candidate.cost.announced_bytes > memory_;
   // What is given takes less memory than what is opened, with the same loops.
   const bool gives_up_copies = too_large && record.choice.opened == 0;

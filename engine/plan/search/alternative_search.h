@@ -95,7 +95,6 @@ class AlternativeSearch {
   double solve(Record record, const std::vector<std::uint32_t>& numbers, const CostModel& model, double limit);
   void judge(Record& record, const CostModel& model);
   PricedChoice opened(const PricedOrder& order, const LoopNests& nests, PricedChoice best);
-  Cost cost_of(const Schedule& schedule, const Record& record, const CostModel& model) const;
   void keep_open(const Record& record, const Candidate& candidate, bool too_large, bool legal);
 
   const Problem problem_;

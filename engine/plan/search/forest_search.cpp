@@ -192,12 +192,16 @@ void ForestSearch::attempt(const Network& network, const std::vector<TensorId>& 
     Term& term = assignment.terms.front();
     if (term.factors.size() > most_inlined_factors) term.open = false;  // too many trees to choose from
   }
-  if (auto planned = planned_parts(made); !planned) {
+  auto joint = plan_jointly(Problem{made.stored, problem_.operands, options_}, planner_, layouts_, judge_of(made.stored), known_entries_);
+  if (!joint) {
     all_sets_ = false;
-    refuse(planned.error());
-    if (planned.error().kind == ErrorKind::resource) unfitting_.push_back(std::move(made));
+    refuse(joint.error());
+    if (joint.error().kind == ErrorKind::resource) unfitting_.push_back(std::move(made));
     return;
   }
+  made.parts = std::move(joint->parts);
+  made.optimal = joint->all_layouts ? joint->optimal : Optimal::none;
+  tried_ += joint->candidates;
   made.plan = joined_plan(made);
   attempts_.push_back(std::move(made));
 }
@@ -206,15 +210,6 @@ void ForestSearch::attempt(const Network& network, const std::vector<TensorId>& 
 void ForestSearch::refuse(Error error) {
   const bool better = !refused_ || (error.kind == ErrorKind::resource && refused_->kind != ErrorKind::resource);
   if (better) refused_ = std::move(error);
-}
-
-Expected<void> ForestSearch::planned_parts(ForestAttempt& made) {
-  auto joint = plan_jointly(Problem{made.stored, problem_.operands, options_}, planner_, layouts_, judge_of(made.stored), known_entries_);
-  if (!joint) return std::unexpected(joint.error());
-  made.parts = std::move(joint->parts);
-  made.optimal = joint->all_layouts ? joint->optimal : Optimal::none;
-  tried_ += joint->candidates;
-  return {};
 }
 
 JointJudge ForestSearch::judge_of(const Network& stored) {

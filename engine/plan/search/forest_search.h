@@ -96,7 +96,6 @@ class ForestSearch {
   bool is_merged(const Network& stored) const;
   void attempt(const Network& network, const std::vector<TensorId>& dropped);
   void refuse(Error error);
-  Expected<void> planned_parts(ForestAttempt& made);
 
   PlanOptions options_;
   const Problem problem_;  // with these options

@@ -12,7 +12,6 @@
 #include "engine/plan/search/alternative_search.h"
 #include "engine/plan/search/search_budget.h"
 #include "engine/plan/space/contraction_variants.h"
-#include "engine/plan/space/least_workspace.h"
 #include "engine/plan/space/trees.h"
 
 namespace weft {
@@ -24,12 +23,17 @@ constexpr std::size_t most_marked_orders = 2;  // of the steps of a tree
 constexpr std::size_t most_marked_factors = 6;
 constexpr double near = 1.5;            // of the best: what other layouts may still make the cheapest
 
+// Looks for schedules with mark arrays that are cheaper than the best so far: of the trees of the best candidates and of the product as
+// a whole, each with one mark array, and with further ones as long as they help; loops are decided anew for all, and of what comes near
+// the best the paths, one by one.
 class MarkArraySearch {
  public:
   MarkArraySearch(AlternativeSearch& search, const Problem& problem)
       : search_(search), problem_(problem), work_before_(search.work()) {}
 
   void run(const std::optional<ContractionTree>& product) {
+    const double best_ns = search_.best_ns();
+    if (!std::isfinite(best_ns) || best_ns < least_marked_ns || !sparse_operands_co_iterate(problem_.network, problem_.operands)) return;
     for (const MarkedContractions& start : marked_starts(problem_, search_, trees(product), conversion_pays())) {
       if (is_spent()) break;
       if (keys_intermediates(start.contractions)) static_cast<void>(improves(start));
@@ -176,12 +180,6 @@ bool keys_intermediates(const Contractions& contractions) {
   return false;
 }
 
-void search_mark_arrays(AlternativeSearch& search, const Problem& problem, const std::optional<ContractionTree>& product) {
-  const double best_ns = search.best_ns();
-  if (!std::isfinite(best_ns) || best_ns < least_marked_ns || !sparse_operands_co_iterate(problem.network, problem.operands)) return;
-  MarkArraySearch(search, problem).run(product);
-}
-
 namespace {
 
 // How far the search goes. Work is counted in loops priced.
@@ -223,7 +221,7 @@ class Search {
     search_.judge_the_best();
     const std::uint64_t statements = search_.models().described() * work_of_statement;
     if (problem_.options.budget) problem_.options.budget->take_work(search_.work() + statements);
-    if (scope_.marks) search_mark_arrays(search_, problem_, product);
+    if (scope_.marks) MarkArraySearch(search_, problem_).run(product);
     return search_.finish();
   }
 

@@ -87,9 +87,4 @@ std::vector<MarkedContractions> with_another_mark(const MarkedContractions& from
 /// at as they are.
 bool keys_intermediates(const Contractions& contractions);
 
-/// Looks for schedules with mark arrays that are cheaper than the best so far: of the trees of the best candidates and of the product as
-/// a whole, each with one mark array, and with further ones as long as they help; loops are decided anew for all, and of what comes near
-/// the best the paths, one by one.
-void search_mark_arrays(AlternativeSearch& search, const Problem& problem, const std::optional<ContractionTree>& product);
-
 }  // namespace weft
