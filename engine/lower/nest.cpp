@@ -97,7 +97,7 @@ class NestReader {
       read.vector = statement.vector;
       read.intersections = statement.intersections;
       read.origin = static_cast<std::uint32_t>(number);
-      if (statement.drained) read.drained = statement.drained->kind;
+      if (statement.drained) read.drained = *statement.drained;
       for (const ScheduledAccess& factor : statement.factors) {
         auto access = resolve(factor, number, false);
         if (!access) return std::unexpected(access.error());

@@ -105,7 +105,7 @@ double drained_bytes(const Schedule& schedule, std::size_t writer, const Problem
     IndexSet direct = 0;
     for (std::size_t level = 0; level < order.direct; ++level) direct |= one_index(written.indices()[format.mode_order[level]]);
     const SparseTarget target(contracted(written.tensor()), written.indices(), written.product());
-    return keyed_price(problem.options.machine, target.workspace(direct, 0), written.statement().drained->kind).bytes;
+    return keyed_price(problem.options.machine, target.workspace(direct, 0), *written.statement().drained).bytes;
   });
 }
 

@@ -53,7 +53,7 @@ std::string how_written(const Schedule& schedule, std::size_t writer, const Netw
   if (!statement.drained) return "appended in the order of the loops";
   const std::string key = print_indices(drained_key(statement.target.indices, format, order), network);
   const std::vector<IndexId> outside = first_loops(statement, order.direct);
-  return fmt::format("{} gathered in {} {}, and drained in order", key, table_of(statement.drained->kind),
+  return fmt::format("{} gathered in {} {}, and drained in order", key, table_of(*statement.drained),
                      outside.empty() ? "for the whole result" : fmt::format("for each {}", print_indices(outside, network)));
 }
 
@@ -344,7 +344,7 @@ class Explainer {
     const double bytes = drained_bytes(schedule_, writer, problem_);
     const std::vector<IndexId> outside = first_loops(statement, order.direct);
     ExplainedWorkspace told;
-    told.name = fmt::format("{} of {}", drain_word(statement.drained->kind), label(schedule_, statement.target.tensor));
+    told.name = fmt::format("{} of {}", drain_word(*statement.drained), label(schedule_, statement.target.tensor));
     told.indices = names_of(drained_key(statement.target.indices, target.format, order), network_);
     told.bytes = static_cast<std::uint64_t>(std::min(bytes, 0x1p63));
     told.place = outside.empty() ? "around the loop nest" : inside(outside);

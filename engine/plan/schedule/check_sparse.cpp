@@ -200,14 +200,14 @@ Expected<void> check_target(const Schedule& schedule, const Network& network, st
   if (!order.needs_drain())
     return illegal(number, fmt::format("{} is appended to in the order of its levels: nothing is to be drained", tensor.name));
   const std::vector<IndexId> key = drained_key(statement.target.indices, tensor.format, order);
-  if (has_bits(statement.drained->kind) && key.size() > 1) {
+  if (has_bits(*statement.drained) && key.size() > 1) {
     return illegal(number, fmt::format("a bitmap has one mode, but {} are drained: use accumulator or hashed",
                                        print_indices(key, network)));
   }
   double keys = 1;
   for (const IndexId index : key) keys *= static_cast<double>(network.indices[index].extent);
-  const bool bitmap = has_bits(statement.drained->kind);
-  if (has_slots(statement.drained->kind) || keys <= (bitmap ? most_coordinates : most_accumulated_keys)) return {};
+  const bool bitmap = has_bits(*statement.drained);
+  if (has_slots(*statement.drained) || keys <= (bitmap ? most_coordinates : most_accumulated_keys)) return {};
   return illegal(number, fmt::format("{} over {:.3g} keys: use hashed", bitmap ? "a bitmap" : "an accumulator", keys));
 }
 

@@ -366,7 +366,7 @@ class ScheduleParser {
       constexpr LevelKind kinds[] = {LevelKind::accumulator, LevelKind::hashed, LevelKind::bitmap};
       const auto kind = std::ranges::find_if(kinds, [&](LevelKind each) { return line.take_word(drain_word(each)); });
       if (kind == std::end(kinds)) return line.wrong("expected accumulator, hashed or bitmap");
-      statement.drained = DrainedWorkspace{*kind};
+      statement.drained = *kind;
     }
     if (!line.at_end()) return line.wrong("unexpected text after the statement");
     schedule_.statements.push_back(std::move(statement));

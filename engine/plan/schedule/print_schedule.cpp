@@ -139,7 +139,7 @@ std::string print_statement(const Schedule& schedule, std::size_t number, const 
   std::string text = fmt::format("  {}   loops {}", print_product(schedule, statement, network), print_indices(statement.loops, network));
   if (statement.fused > 0) text += fmt::format("   fused {}", statement.fused);
   if (statement.vector) text += fmt::format("   vector {}", network.indices[*statement.vector].name);
-  if (statement.drained) text += fmt::format("   drained {}", drain_word(statement.drained->kind));
+  if (statement.drained) text += fmt::format("   drained {}", drain_word(*statement.drained));
   text += "\n";
   for (const Intersection& intersection : statement.intersections) text += print_intersection(schedule, intersection, network);
   return text;

@@ -124,20 +124,16 @@ struct Intersection {
   bool operator==(const Intersection&) const = default;
 };
 
-/// Where a target with compressed levels cannot be appended to in the order of the loops: its trailing modes, from the
-/// first that the leading loops do not bind in the order of its levels, are summed in a workspace inside those loops,
-/// which is drained in order. An accumulator or hash table has one key over all of them but trailing dense ones.
-struct DrainedWorkspace {
-  LevelKind kind = LevelKind::accumulator;  ///< accumulator, hashed or bitmap (one mode)
-  bool operator==(const DrainedWorkspace&) const = default;
-};
-
 struct ScheduledStatement : Contraction {
   std::vector<IndexId> loops = {};    ///< every index of the statement once, outermost first
   std::uint32_t fused = 0;            ///< shared with the predecessor; 0 for the first
   std::optional<IndexId> vector = {};  ///< the innermost loop, if it becomes vector code
   std::vector<Intersection> intersections = {};
-  std::optional<DrainedWorkspace> drained = {};
+  /// Where a target with compressed levels cannot be appended to in the order of the loops: its trailing modes, from the
+  /// first that the leading loops do not bind in the order of its levels, are summed in a workspace inside those loops,
+  /// which is drained in order: an accumulator, hash table or bitmap (one mode). An accumulator or hash table has one key over all of them
+  /// but trailing dense ones.
+  std::optional<LevelKind> drained = {};
   bool operator==(const ScheduledStatement&) const = default;
 };
 

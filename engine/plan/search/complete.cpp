@@ -184,7 +184,7 @@ void decide_drains(Schedule& schedule, const CostModel& model) {
       const IndexSet key = index_set(drained_key(statement.target.indices, target.format, order));
       kind = model.gathered_in(number, bound, key);
     }
-    statement.drained = DrainedWorkspace{several && kind == LevelKind::bitmap ? LevelKind::accumulator : kind};
+    statement.drained = several && kind == LevelKind::bitmap ? LevelKind::accumulator : kind;
   }
 }
 

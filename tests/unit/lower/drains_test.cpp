@@ -23,7 +23,7 @@ Case product(const std::string& result, const std::string& statement) {
 Nest drained(const Case& given, LevelKind kind) {
   auto schedule = schedule_of(given);
   REQUIRE_MESSAGE(schedule, schedule.error().message);
-  schedule->statements.back().drained = DrainedWorkspace{kind};
+  schedule->statements.back().drained = kind;
   const auto read = nests(*schedule, network_of(given));
   REQUIRE_MESSAGE(read, read.error().message);
   return with_drains(read->back());
