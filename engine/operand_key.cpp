@@ -5,8 +5,7 @@
 
 #include <cstring>
 
-#include "engine/plan/estimate/quantise.h"
-#include "engine/plan/estimate/skew.h"
+#include "engine/plan/estimate/operand_facts.h"
 #include "engine/specialize.h"
 #include "runtime/adjacency.h"
 #include "runtime/scalar_traits.h"

@@ -18,7 +18,6 @@
 #include "engine/kernel_store.h"
 #include "engine/lowering.h"
 #include "engine/plan/estimate/operand_facts.h"
-#include "engine/plan/estimate/quantise.h"
 #include "engine/plan_store.h"
 #include "engine/prove/kernel_proofs.h"
 #include "engine/saved_network.h"

@@ -8,7 +8,7 @@
 
 #include "engine/build_id.h"
 #include "engine/plan/cost/memory_demand.h"
-#include "engine/plan/estimate/quantise.h"
+#include "engine/plan/estimate/operand_facts.h"
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/schedule/schedule_text.h"
 

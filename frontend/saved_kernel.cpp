@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "engine/cache/entry.h"
-#include "engine/plan/estimate/quantise.h"
+#include "engine/plan/estimate/operand_facts.h"
 
 namespace weft {
 namespace {

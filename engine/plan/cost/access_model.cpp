@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "engine/plan/cost/co_iteration.h"
-#include "engine/plan/estimate/skew.h"
+#include "engine/plan/estimate/operand_facts.h"
 #include "engine/plan/schedule/binding.h"
 #include "runtime/level_traits.h"
 

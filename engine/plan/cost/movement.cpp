@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "engine/plan/cost/statement_models.h"
-#include "engine/plan/estimate/skew.h"
+#include "engine/plan/estimate/operand_facts.h"
 
 namespace weft {
 namespace {

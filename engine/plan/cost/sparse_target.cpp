@@ -122,11 +122,7 @@ JoinSet product_join(Steps steps, std::size_t writer, const std::vector<Occurren
 JoinSet written_join(Steps steps, std::size_t writer, const std::vector<Occurrence>& all) {
   const IndexSet written = index_set(steps[writer].target.indices);
   JoinSet kept = 0;
-  for (const Occurrence& occurrence : all) {
-    for (std::size_t mode = 0; mode < occurrence.indices.size(); ++mode) {
-      if (contains(written, occurrence.indices[mode])) kept |= JoinSet{1} << (occurrence.first_bit + mode);
-    }
-  }
+  for (const Occurrence& occurrence : all) kept |= occurrence.modes_over(written);
   return product_join(steps, writer, all) & kept;
 }
 

@@ -300,10 +300,7 @@ JoinSet StatementModels::joined_with(JoinSet set, IndexSet indices) const {
     for (const Occurrence& occurrence : occurrences_) {
       const JoinSet own = set & occurrence.all() & ~found;
       if (own == 0) continue;
-      IndexSet bound = 0;
-      for (std::size_t mode = 0; mode < occurrence.indices.size(); ++mode) {
-        if ((own >> (occurrence.first_bit + mode) & 1) != 0) bound |= one_index(occurrence.indices[mode]);
-      }
+      const IndexSet bound = occurrence.indices_in(own);
       if ((bound & indices) == 0) continue;
       found |= own;
       indices |= bound;

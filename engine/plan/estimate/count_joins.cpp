@@ -6,9 +6,9 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <unordered_set>
+#include <utility>
 
-#include "engine/plan/estimate/chosen_coordinates.h"
-#include "engine/plan/estimate/join_part.h"
 #include "engine/plan/estimate/join_walk.h"
 #include "runtime/charge.h"
 #include "runtime/indices.h"
@@ -16,6 +16,53 @@
 
 namespace weft {
 namespace {
+
+/// Some coordinates of an index: a bit each where that takes little memory, since many entries of an operand may ask.
+class ChosenCoordinates {
+ public:
+  ChosenCoordinates(double extent, const std::vector<std::uint64_t>& coordinates)
+      : marks_(extent <= most_marks ? static_cast<std::size_t>(extent) : 0) {
+    for (const std::uint64_t coordinate : coordinates) {
+      if (contains(coordinate)) continue;
+      all_.push_back(coordinate);
+      if (coordinate < marks_.size()) marks_[coordinate] = true;
+      else far_.insert(coordinate);
+    }
+  }
+  bool contains(std::uint64_t coordinate) const { return coordinate < marks_.size() ? marks_[coordinate] : far_.contains(coordinate); }
+  const std::vector<std::uint64_t>& all() const { return all_; }  ///< each once
+
+ private:
+  static constexpr double most_marks = 1 << 24;
+  std::vector<bool> marks_;
+  std::unordered_set<std::uint64_t> far_;
+  std::vector<std::uint64_t> all_;
+};
+
+/// The entries of a tensor by their coordinates of one mode: those with coordinate c are entries[begin[c]], ...,
+/// entries[begin[c + 1] - 1].
+class EntriesByCoordinate {
+ public:
+  EntriesByCoordinate(Indices coordinates, std::uint64_t count, std::uint64_t extent) : begin_(extent + 2), entries_(count) {
+    for (std::uint64_t n = 0; n < count; ++n) ++begin_[coordinates[n] + 2];
+    std::partial_sum(begin_.begin(), begin_.end(), begin_.begin());
+    for (std::uint64_t n = 0; n < count; ++n) entries_[begin_[coordinates[n] + 1]++] = static_cast<std::uint32_t>(n);
+  }
+  std::span<const std::uint32_t> at(std::uint64_t coordinate) const {
+    if (coordinate + 2 >= begin_.size()) return {};
+    return std::span(entries_).subspan(begin_[coordinate], begin_[coordinate + 1] - begin_[coordinate]);
+  }
+
+  static std::uint64_t bytes(std::uint64_t count, std::uint64_t extent) { return (count + extent + 2) * sizeof(std::uint32_t); }
+  /// Where it takes no more memory than some columns of the entries.
+  static bool is_small(std::uint64_t count, std::uint64_t extent) {
+    constexpr std::uint64_t few = 1 << 16;
+    return count < std::numeric_limits<std::uint32_t>::max() && extent <= 2 * count + few;
+  }
+
+ private:
+  std::vector<std::uint32_t> begin_, entries_;
+};
 
 double place_of(std::uint64_t coordinate) { return static_cast<double>(hash_of(coordinate) >> 11) * 0x1p-53; }
 
@@ -62,8 +109,8 @@ std::optional<Digits> digits_of(const Network& network, const Occurrence& occurr
 // Puts the coordinates of the index in the place of its first digits, and leaves out what lies beyond its extent.
 Expected<void> compose(const Digits& digits, Coordinates& all, const Resources& resources) {
   std::vector<Indices> lower;
-  for (const auto& [mode, divisor] : digits.lower) lower.emplace_back(all.crd[mode], coordinate_bits(all.extents[mode]));
-  const Indices first(all.crd[digits.mode], coordinate_bits(all.extents[digits.mode]));
+  for (const auto& [mode, divisor] : digits.lower) lower.push_back(column(all, mode));
+  const Indices first = column(all, digits.mode);
   std::vector<std::uint64_t> whole;
   std::vector<std::uint64_t> kept;
   for (std::uint64_t n = 0; n < all.count; ++n) {
@@ -78,7 +125,7 @@ Expected<void> compose(const Digits& digits, Coordinates& all, const Resources& 
     const unsigned bits = coordinate_bits(is_first ? digits.extent : all.extents[mode]);
     auto made = Buffer::allocate(kept.size() * bits / 8, resources.memory, "coordinates");
     if (!made) return std::unexpected(made.error());
-    const Indices before(all.crd[mode], coordinate_bits(all.extents[mode]));
+    const Indices before = column(all, mode);
     for (std::size_t n = 0; n < kept.size(); ++n) {
       const std::uint64_t coordinate = is_first ? whole[n] : before[kept[n]];
       if (bits == 32) made->as<std::uint32_t>()[n] = static_cast<std::uint32_t>(coordinate);
@@ -105,11 +152,11 @@ struct JoinCounter::State {
   Pattern pattern_of(TensorId tensor) const { return {&operands.at(tensor)->levels(), composed.contains(tensor)}; }
   std::map<Pattern, Coordinates> entries;
   struct Listed {
-    Charge charge;
-    EntriesByCoordinate lists;
+    bool asked = false;
+    std::optional<Charge> charge;
+    std::optional<EntriesByCoordinate> lists;
   };
-  std::map<std::pair<Pattern, std::size_t>, std::optional<Listed>> listed;  // per mode
-  std::map<std::pair<Pattern, std::size_t>, unsigned> asked;
+  std::map<std::pair<Pattern, std::size_t>, Listed> listed;  // per mode
   std::map<std::pair<std::uint64_t, double>, std::vector<std::uint64_t>> samples;  // by extent and share
   std::map<std::vector<std::uint32_t>, double> ratios;                             // by form
   JoinBudget effort;
@@ -149,10 +196,8 @@ struct JoinCounter::State {
   }
 
   static std::optional<std::size_t> mode_of(const Member& member, IndexId index) {
-    for (const std::size_t mode : member.modes) {
-      if (member.indices[mode] == index) return mode;
-    }
-    return std::nullopt;
+    const auto mode = std::ranges::find(member.modes, index, [&](std::size_t one) { return member.indices[one]; });
+    return mode == member.modes.end() ? std::nullopt : std::optional(*mode);
   }
 
   // Which coordinates of an index are left.
@@ -162,14 +207,14 @@ struct JoinCounter::State {
   const EntriesByCoordinate* by_coordinate(TensorId tensor, std::size_t mode, const Coordinates& all) {
     const std::uint64_t extent = all.extents[mode];
     if (!EntriesByCoordinate::is_small(all.count, extent)) return nullptr;
-    const std::pair place(pattern_of(tensor), mode);
-    std::optional<Listed>& made = listed[place];
-    if (!made && ++asked[place] > 1) {
+    Listed& made = listed[{pattern_of(tensor), mode}];
+    if (!made.lists && std::exchange(made.asked, true)) {
       auto charge = resources.memory.charge(EntriesByCoordinate::bytes(all.count, extent), "lists of entries");
       if (!charge) return nullptr;  // where there is no room, all entries are looked at
-      made.emplace(Listed{std::move(*charge), EntriesByCoordinate(Indices(all.crd[mode], coordinate_bits(extent)), all.count, extent)});
+      made.charge = std::move(*charge);
+      made.lists.emplace(column(all, mode), all.count, extent);
     }
-    return made ? &made->lists : nullptr;
+    return made.lists ? &*made.lists : nullptr;
   }
 
   // The coordinates below an extent that a share of them has.
@@ -209,30 +254,21 @@ struct JoinCounter::State {
   // Entries of a member that pass the filters, or some that are more than can be reached.
   std::vector<std::uint64_t> kept(const Member& member, const Coordinates& all, IndexId sampled, double share,
                                   const Filters& filters) {
-    struct Test {
-      Indices crd;
-      const ChosenCoordinates* values = nullptr;
-    };
     std::optional<Indices> hashed;
-    std::vector<Test> tests;
+    std::vector<std::pair<Indices, const ChosenCoordinates*>> tests;
     for (const std::size_t mode : member.modes) {
       const IndexId index = member.indices[mode];
-      const Indices crd(all.crd[mode], coordinate_bits(all.extents[mode]));
-      if (index == sampled) hashed = crd;
-      if (const auto filter = filters.find(index); index != sampled && filter != filters.end()) {
-        tests.push_back({crd, &filter->second});
-      }
+      const auto filter = filters.find(index);
+      if (index == sampled) hashed = column(all, mode);
+      else if (filter != filters.end()) tests.emplace_back(column(all, mode), &filter->second);
     }
     std::vector<std::uint64_t> found;
     std::vector<std::pair<Indices, Indices>> diagonals;
-    for (const auto& [mode, other] : member.equal) {
-      diagonals.emplace_back(Indices(all.crd[mode], coordinate_bits(all.extents[mode])),
-                             Indices(all.crd[other], coordinate_bits(all.extents[other])));
-    }
+    for (const auto& [mode, other] : member.equal) diagonals.emplace_back(column(all, mode), column(all, other));
     const auto passes = [&](std::uint64_t n) {
       if (hashed && share < 1 && place_of((*hashed)[n]) >= share) return false;
       if (!std::ranges::all_of(diagonals, [&](const auto& both) { return both.first[n] == both.second[n]; })) return false;
-      return std::ranges::all_of(tests, [&](const Test& test) { return test.values->contains(test.crd[n]); });
+      return std::ranges::all_of(tests, [&](const auto& test) { return test.second->contains(test.first[n]); });
     };
     const auto is_too_much = [&] { return static_cast<double>(found.size()) > effort.reachable; };
     if (const auto lists = candidates(member, all, sampled, share, filters)) {
@@ -267,17 +303,17 @@ struct JoinCounter::State {
     Filters filters;
     for (std::size_t placed = 0; placed < members.size(); ++placed) {
       // Next a part that the sample or its partners filter, which exists since the join is connected.
-      std::size_t next = members.size();
-      for (std::size_t member = 0; member < members.size() && next == members.size(); ++member) {
-        if (!done[member] && mode_of(members[member], sampled)) next = member;
-      }
-      for (std::size_t member = 0; member < members.size() && next == members.size(); ++member) {
-        const bool filtered = std::ranges::any_of(filters, [&](const auto& filter) {
-          return mode_of(members[member], filter.first).has_value();
-        });
-        if (!done[member] && filtered) next = member;
-      }
-      if (next == members.size()) next = static_cast<std::size_t>(std::ranges::find(done, false) - done.begin());
+      const auto first_left = [&](const auto& is_next) {
+        std::size_t member = 0;
+        while (member < members.size() && (done[member] || !is_next(members[member]))) ++member;
+        return member;
+      };
+      const auto has_filtered = [&](const Member& member) {
+        return std::ranges::any_of(filters, [&](const auto& filter) { return mode_of(member, filter.first).has_value(); });
+      };
+      std::size_t next = first_left([&](const Member& member) { return mode_of(member, sampled).has_value(); });
+      if (next == members.size()) next = first_left(has_filtered);
+      if (next == members.size()) next = first_left([](const Member&) { return true; });
       const auto all = coordinates(members[next].tensor);
       if (!all) return std::unexpected(all.error());
       const std::vector<std::uint64_t> chosen = kept(members[next], **all, sampled, share, filters);
@@ -294,12 +330,9 @@ struct JoinCounter::State {
         if (shared[number] == sampled) continue;
         const std::size_t column = parts[next].column_of[number];
         if (column == parts[next].columns.size()) continue;
-        const auto& values = parts[next].columns[column];
+        std::vector<std::uint64_t> both = parts[next].columns[column];
         const auto before = filters.find(shared[number]);
-        std::vector<std::uint64_t> both;
-        for (const std::uint64_t value : values) {
-          if (before == filters.end() || before->second.contains(value)) both.push_back(value);
-        }
+        if (before != filters.end()) std::erase_if(both, [&](std::uint64_t value) { return !before->second.contains(value); });
         const std::size_t mode = *mode_of(members[next], shared[number]);
         filters.insert_or_assign(shared[number], ChosenCoordinates(static_cast<double>((*all)->extents[mode]), both));
       }
@@ -406,8 +439,7 @@ std::optional<JoinCounter::State::Joined> JoinCounter::State::joined(JoinSet joi
       const ModeSet held = (ModeSet{1} << mode) | (digits != nullptr ? digits->lower_modes() : 0);
       member.held |= held;
       const IndexId index = occurrence.indices[mode];
-      const auto first = std::ranges::find(member.modes, index, [&](std::size_t other) { return occurrence.indices[other]; });
-      if (first != member.modes.end()) {
+      if (const auto first = mode_of(member, index)) {
         member.equal.emplace_back(*first, mode);
         continue;
       }
@@ -489,10 +521,8 @@ Expected<double> JoinCounter::State::counted_ratio(const Joined& joined) {
   }
   for (const auto& [index, use] : uses) independent *= use.extent;
   const std::vector<IndexId> ranked = ranked_indices(uses);
-  std::vector<IndexId> shared;
-  for (const IndexId index : ranked) {
-    if (uses[index].operands > 1) shared.push_back(index);
-  }
+  std::vector<IndexId> shared = ranked;
+  std::erase_if(shared, [&](IndexId index) { return uses[index].operands < 2; });
   if (!(independent > 0) || shared.empty()) return 1;
   const double share = std::min(1.0, effort.entries / joined.most_entries);
   const auto estimated = [&](IndexId sampled, int attempts) -> Expected<std::optional<double>> {
@@ -557,10 +587,8 @@ Expected<std::optional<double>> JoinCounter::entries(JoinSet join, IndexSet indi
     });
   }
   std::erase_if(members, [](const State::Member& member) { return member.modes.empty(); });
-  std::map<IndexId, Use> kept;
-  for (const auto& [index, use] : uses) {
-    if (contains(indices, index)) kept[index] = use;
-  }
+  std::map<IndexId, Use> kept = uses;
+  std::erase_if(kept, [&](const auto& use) { return !contains(indices, use.first); });
   if (kept.empty()) return std::optional<double>();
   // That of which most coordinates are left in a sample.
   const IndexId sampled = std::ranges::max_element(kept, {}, [](const auto& use) { return use.second.distinct; })->first;

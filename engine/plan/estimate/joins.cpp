@@ -10,7 +10,6 @@ namespace weft {
 namespace {
 
 constexpr std::size_t most_bits = 63;
-
 constexpr std::size_t most_inlined = 4;  // results: beyond that only the network as it is
 
 void add_occurrences(const Network& network, const std::vector<OperandFacts>& operands, std::vector<Occurrence>& found) {
@@ -19,18 +18,46 @@ void add_occurrences(const Network& network, const std::vector<OperandFacts>& op
       for (const TensorAccess& factor : term.factors) {
         const auto facts = std::ranges::find(operands, factor.tensor, &OperandFacts::tensor);
         if (facts == operands.end() || !has_sparse_level(facts->format)) continue;
-        const bool known = std::ranges::any_of(found, [&](const Occurrence& other) {
-          return other.tensor == factor.tensor && other.indices == factor.indices;
-        });
-        if (known) continue;
+        if (std::ranges::find(found, factor) != found.end()) continue;
         const std::uint32_t bits = found.empty() ? 0 : found.back().first_bit + static_cast<std::uint32_t>(found.back().indices.size());
-        found.push_back({factor.tensor, factor.indices, bits});
+        found.push_back({factor, bits});
       }
     }
   }
 }
 
+// Under skew the hubs of several operands coincide: the largest counted join within an uncounted one is nearer to it than
+// independence is.
+double nearest_ratio(JoinSet join, const std::map<JoinSet, double>& counted) {
+  if (const auto found = counted.find(join); found != counted.end()) return found->second;
+  int most = 0;
+  double ratio = 1;
+  for (const auto& [part, counted_ratio] : counted) {
+    const int modes = std::popcount(part);
+    if ((part & ~join) != 0 || modes < most) continue;
+    ratio = modes > most ? counted_ratio : std::max(ratio, counted_ratio);
+    most = modes;
+  }
+  return ratio;
+}
+
 }  // namespace
+
+JoinSet Occurrence::modes_over(IndexSet these) const {
+  JoinSet modes = 0;
+  for (std::size_t mode = 0; mode < indices.size(); ++mode) {
+    if (contains(these, indices[mode])) modes |= JoinSet{1} << (first_bit + mode);
+  }
+  return modes;
+}
+
+IndexSet Occurrence::indices_in(JoinSet set) const {
+  IndexSet found = 0;
+  for (std::size_t mode = 0; mode < indices.size(); ++mode) {
+    if ((set >> (first_bit + mode) & 1) != 0) found |= one_index(indices[mode]);
+  }
+  return found;
+}
 
 std::vector<Occurrence> occurrences(const Network& network, const std::vector<OperandFacts>& operands) {
   std::vector<Occurrence> found;
@@ -50,10 +77,7 @@ std::vector<Occurrence> occurrences(const Network& network, const std::vector<Op
 JoinSet join_of(const std::vector<TensorAccess>& factors, const std::vector<Occurrence>& all) {
   JoinSet joined = 0;
   for (const Occurrence& occurrence : all) {
-    const bool stands = std::ranges::any_of(factors, [&](const TensorAccess& factor) {
-      return factor.tensor == occurrence.tensor && factor.indices == occurrence.indices;
-    });
-    if (stands) joined |= occurrence.all();
+    if (std::ranges::find(factors, occurrence) != factors.end()) joined |= occurrence.all();
   }
   return joined;
 }
@@ -63,9 +87,7 @@ std::optional<JoinSet> renumbered(JoinSet join, const std::vector<Occurrence>& f
   for (const Occurrence& occurrence : from) {
     const JoinSet own = join & occurrence.all();
     if (own == 0) continue;
-    const auto same = std::ranges::find_if(to, [&](const Occurrence& other) {
-      return other.tensor == occurrence.tensor && other.indices == occurrence.indices;
-    });
+    const auto same = std::ranges::find(to, occurrence);
     if (same == to.end()) return std::nullopt;
     set |= own >> occurrence.first_bit << same->first_bit;
   }
@@ -91,10 +113,7 @@ std::vector<JoinSet> joins_in(JoinSet set, const std::vector<Occurrence>& occurr
   for (const Occurrence& occurrence : occurrences) {
     const JoinSet own = set & occurrence.all();
     if (own == 0) continue;
-    Part merged{own, 0, 1};
-    for (std::size_t mode = 0; mode < occurrence.indices.size(); ++mode) {
-      if ((own >> (occurrence.first_bit + mode) & 1) != 0) merged.indices |= one_index(occurrence.indices[mode]);
-    }
+    Part merged{own, occurrence.indices_in(own), 1};
     std::erase_if(parts, [&](const Part& part) {
       if ((part.indices & merged.indices) == 0) return false;
       merged.set |= part.set;
@@ -115,38 +134,14 @@ std::vector<JoinSet> joins_in(JoinSet set, const std::vector<Occurrence>& occurr
 std::vector<JoinSet> joins_of_operands(JoinSet join, const std::vector<Occurrence>& occurrences, const std::vector<Occurrence>& counted) {
   JoinSet left = 0;
   for (const Occurrence& occurrence : occurrences) {
-    const bool there = std::ranges::any_of(counted, [&](const Occurrence& other) {
-      return other.tensor == occurrence.tensor && other.indices == occurrence.indices;
-    });
-    if (there) left |= join & occurrence.all();
+    if (std::ranges::find(counted, occurrence) != counted.end()) left |= join & occurrence.all();
   }
   return joins_in(left, occurrences);
 }
 
-namespace {
-
-// Under skew the hubs of several operands coincide: the largest counted join within an uncounted one is nearer to it than
-// independence is.
-double nearest_ratio(JoinSet join, const std::map<JoinSet, double>& counted) {
-  if (const auto found = counted.find(join); found != counted.end()) return found->second;
-  int most = 0;
-  double ratio = 1;
-  for (const auto& [part, counted_ratio] : counted) {
-    const int modes = std::popcount(part);
-    if ((part & ~join) != 0 || modes < most) continue;
-    ratio = modes > most ? counted_ratio : std::max(ratio, counted_ratio);
-    most = modes;
-  }
-  return ratio;
-}
-
-}  // namespace
-
 double counted_ratio(JoinSet set, const std::vector<Occurrence>& occurrences, const std::map<JoinSet, double>& counted) {
   double ratio = 1;
-  for (const JoinSet join : joins_in(set, occurrences)) {
-    ratio *= nearest_ratio(join, counted);
-  }
+  for (const JoinSet join : joins_in(set, occurrences)) ratio *= nearest_ratio(join, counted);
   return ratio;
 }
 

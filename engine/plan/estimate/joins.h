@@ -20,11 +20,12 @@ namespace weft {
 using JoinSet = std::uint64_t;
 
 /// A sparse access of the network; equal ones (the same tensor with the same indices) are one.
-struct Occurrence {
-  TensorId tensor = 0;
-  std::vector<IndexId> indices;  ///< by mode
+struct Occurrence : TensorAccess {
   std::uint32_t first_bit = 0;
   JoinSet all() const { return ((JoinSet{1} << indices.size()) - 1) << first_bit; }
+  /// Its modes over some indices, and the indices of its modes in a set.
+  JoinSet modes_over(IndexSet these) const;
+  IndexSet indices_in(JoinSet set) const;
 };
 
 /// Every sparse access, in the order of the network; none where their modes do not fit into a JoinSet. Of several

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "engine/plan/cost/memory_demand.h"
-#include "engine/plan/estimate/quantise.h"
+#include "engine/plan/estimate/operand_facts.h"
 #include "engine/plan/schedule/check.h"
 #include "engine/plan/schedule/result_format.h"
 #include "engine/plan/schedule/statements.h"

@@ -4,7 +4,7 @@
 #include "compiled_runs.h"
 #include "engine/counted.h"
 #include "engine/plan/explain/explanation.h"
-#include "engine/plan/estimate/quantise.h"
+#include "engine/plan/estimate/operand_facts.h"
 #include "engine/plan_cache.h"
 #include "long_ranges.h"
 #include "oracle/built_network.h"

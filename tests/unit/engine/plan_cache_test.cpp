@@ -16,7 +16,7 @@
 
 #include "engine/cache/disk_cache.h"
 #include "engine/pipeline.h"
-#include "engine/plan/estimate/quantise.h"
+#include "engine/plan/estimate/operand_facts.h"
 #include "unit/plan/networks.h"
 
 namespace plan_cache_test {

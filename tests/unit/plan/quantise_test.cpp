@@ -1,4 +1,4 @@
-#include "engine/plan/estimate/quantise.h"
+#include "engine/plan/estimate/operand_facts.h"
 
 #include <doctest/doctest.h>
 
