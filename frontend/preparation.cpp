@@ -13,7 +13,7 @@
 #include "engine/level_figures.h"
 #include "engine/placed_values.h"
 #include "engine/plan/cost/conversion.h"
-#include "engine/plan/cost/undriven.h"
+#include "engine/plan/cost/cost.h"
 #include "engine/plan/estimate/count_joins.h"
 #include "engine/plan/explain/explanation.h"
 #include "engine/plan/plan.h"

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/network/network.h"
 #include "engine/plan/problem.h"
 #include "engine/plan/schedule/schedule.h"
 
@@ -60,5 +61,10 @@ Cost predicted_cost(const Schedule& schedule, const Problem& problem, unsigned t
 
 /// Joins (joins.h) that the cost of a schedule depends on and that `options` has no counts of.
 std::vector<std::uint64_t> uncounted_joins(const Schedule& schedule, const Problem& problem);
+
+/// Nanoseconds on one thread beside what is predicted, if every loop that nothing drives is reached once. Where 30 entries among 10^12
+/// coordinates meet 30 others, none is expected to, and what stands below them takes no time; if they are the same ones, a loop over
+/// 3 * 10^9 coordinates below does not end.
+double unexpected_ns(const Schedule& schedule, const Cost& cost, const Network& network);
 
 }  // namespace weft

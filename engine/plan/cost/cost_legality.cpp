@@ -10,19 +10,16 @@ namespace weft {
 bool CostModel::provably_present(const StatementFlow::Intermediate& intermediate, IndexSet shared, StatementRange writers) const {
   const IndexSet inner = indices(intermediate.writer) & ~shared;
   const AccessModel* driver = nullptr;
-  for (std::size_t number = writers.first; number <= writers.last; ++number) {
-    for (const auto& factor : statements_[number].model->factors) {
+  for (const Placed& statement : placed(writers)) {
+    for (const auto& factor : statement.model->factors) {
       if (!factor->leaves_out() || (factor->indices() & inner) == 0) continue;
       if (driver != nullptr) return false;
-      driver = factor.get();
+      driver = &*factor;
     }
   }
-  for (const IndexId index : members(inner)) {
-    if (extent(index) == 0) return false;
-  }
-  for (const StatementFlow::Intermediate& other : flow_->intermediates) {
-    if (other.reader == intermediate.writer) return false;
-  }
+  if (combinations(inner) == 0) return false;
+  const auto makes_it = [&](const StatementFlow::Intermediate& other) { return other.reader == intermediate.writer; };
+  if (std::ranges::any_of(flow_->intermediates, makes_it)) return false;
   if (driver == nullptr) return true;
   if ((driver->indices() & inner & intermediate.modes) != 0) return false;
   const BoundState state = driver->bound(shared);
@@ -39,8 +36,7 @@ bool CostModel::may_be_stored(std::size_t writer, IndexSet shared) const {
 }
 
 bool CostModel::keeps_order(IndexSet bound, IndexId index, StatementRange range) const {
-  const bool writes_result = range.last + 1 == statements_.size();
-  if (writes_result && result_ != nullptr && result_->hides_positions(bound, index)) return false;
+  if (writes_sparse(range.last) && result_->hides_positions(bound, index)) return false;
   if (!ordered_) return true;
   for (std::size_t number = range.first; number <= range.last; ++number) {
     const std::vector<IndexId>& levels = statements_[number].model->compressed;
@@ -61,42 +57,30 @@ bool CostModel::writes_block(std::size_t writer, IndexSet bound, StatementRange 
 }
 
 bool CostModel::may_share_nest(StatementRange range) const {
-  std::size_t leaving = 0;
-  bool leaves_out = false;
-  for (std::size_t number = range.first; number <= range.last; ++number) {
-    if (leaves(number, range)) ++leaving;
-    leaves_out = leaves_out || statements_[number].model->leaves_out;
-  }
-  return leaving <= 1 || !leaves_out;
+  const auto leaving = std::ranges::count_if(placed(range), [&](const Placed& statement) { return leaves(statement, range); });
+  return leaving <= 1 || std::ranges::none_of(placed(range), [](const Placed& statement) { return statement.model->leaves_out; });
 }
 
 // What a copy is for: where it drives, the operand could.
 bool CostModel::drives_copy(const CoIteration& co_iteration, std::span<const Participant> participants) const {
   return std::ranges::any_of(participants, [&](const Participant& participant) {
-    const StatementModels::Statement& statement = *statements_[participant.part.statement].model;
-    const bool copy = (statement.copies >> participant.part.factor & 1) != 0 && participant.table == Table::one_mode;
-    return copy && (!co_iteration.looked_up || participant.part.drive);
+    const bool copy = statements_[participant.part.statement].model->factors[participant.part.factor].copy;
+    return copy && participant.table == Table::one_mode && (!co_iteration.looked_up || participant.part.drive);
   });
 }
 
 bool CostModel::stores_copy(StatementRange range) const {
-  for (std::size_t number = range.first; number <= range.last; ++number) {
-    if (statements_[number].model->fills_copy && leaves(number, range)) return true;
-  }
-  return false;
+  return std::ranges::any_of(placed(range), [&](const Placed& statement) { return statement.model->fills_copy && leaves(statement, range); });
 }
 
 bool CostModel::drives_copy(Outside outside, IndexId index, StatementRange range, JoinSet others) const {
-  const bool any = std::any_of(statements_.begin() + static_cast<std::ptrdiff_t>(range.first),
-                               statements_.begin() + static_cast<std::ptrdiff_t>(range.last) + 1,
-                               [](const Placed& statement) { return statement.model->copies != 0; });
+  const bool any = std::ranges::any_of(placed(range), [](const Placed& statement) { return statement.model->reads_copy; });
   return any && loop(outside, index, range, others).drives_copy;
 }
 
 bool CostModel::may_materialise(IndexSet shared, StatementRange writers, std::size_t last) const {
   for (const StatementFlow::Intermediate& intermediate : flow_->intermediates) {
-    const bool written = intermediate.writer >= writers.first && intermediate.writer <= writers.last;
-    if (!written || intermediate.reader <= writers.last || intermediate.reader > last) continue;
+    if (!is_between(intermediate, writers, last)) continue;
     // A result is written where the position of the operand is known.
     if (intermediate.carries_pattern && (result_->modes() & ~shared) != 0) return false;
     if (!may_be_stored(intermediate.writer, shared)) return false;
@@ -107,7 +91,7 @@ bool CostModel::may_materialise(IndexSet shared, StatementRange writers, std::si
       continue;
     }
     // A single entry knows whether it is there.
-    const bool harmless = (intermediate.others_finite && !makes_entries()) || (intermediate.modes & ~shared) == 0;
+    const bool harmless = (intermediate.others_finite && !makes_entries(statements_.size() - 1)) || (intermediate.modes & ~shared) == 0;
     if (!harmless && !provably_present(intermediate, shared, writers)) return false;
     const double bytes = combinations(intermediate.modes & ~shared) * intermediate.scalar_bytes;
     if (bytes * copies > static_cast<double>(options_.memory_limit)) return false;
@@ -116,23 +100,8 @@ bool CostModel::may_materialise(IndexSet shared, StatementRange writers, std::si
 }
 
 bool CostModel::may_own(IndexId index, StatementRange range) const {
-  for (std::size_t number = range.first; number <= range.last; ++number) {
-    if (leaves(number, range) && statements_[number].model->sums(index)) return false;
-    if (makes_entries() && number + 1 == statements_.size() && result_->departs(0, index)) return false;
-  }
-  return true;
-}
-
-double CostModel::leaving_bytes(StatementRange range) const {
-  double bytes = 0;
-  for (std::size_t number = range.first; number <= range.last; ++number) {
-    const bool sparse = result_ != nullptr && number + 1 == statements_.size();
-    const StatementModels::Statement& model = *statements_[number].model;
-    if (!leaves(number, range)) continue;
-    if (model.keyed != 0) bytes += model.product->distinct(model.keyed) * 14;
-    else bytes += sparse ? result_->bytes() : model.target->bytes();
-  }
-  return bytes;
+  if (makes_entries(range.last) && result_->departs(0, index)) return false;
+  return std::ranges::none_of(placed(range), [&](const Placed& statement) { return leaves(statement, range) && statement.model->sums(index); });
 }
 
 }  // namespace weft

@@ -5,12 +5,16 @@
 #include <limits>
 #include <set>
 
+#include "engine/network/code_forms.h"
+#include "engine/plan/cost/batch_size.h"
 #include "engine/plan/cost/conversion.h"
 #include "engine/plan/schedule/binding.h"
 #include "engine/plan/schedule/check.h"
+#include "engine/plan/schedule/forest.h"
 #include "runtime/dense_levels.h"
 
 namespace weft {
+
 namespace {
 
 constexpr double walk_share = 0.5;  // of steps, gathers and arithmetic, where entries of a walk are summed
@@ -27,9 +31,8 @@ double exceeding(const StatementLoop& loop, const Movement& moved) {
   return std::max({loop.inside_stream_ns + moved.beside_ns, loop.inside_vector_ns, moved.ahead_ns}) - least;
 }
 
-}  // namespace
-
-namespace {
+// Of a right matrix whose columns are copied as rows: 256 x 256 x 256 takes 595 us, 590 with rows that lie together.
+constexpr double transposed_element = 0.08;
 
 // The index of the operand's first level that the result does not share with it.
 std::optional<IndexId> behind_shared_levels(const Contractions& contractions, const ContractedTensor& result) {
@@ -108,8 +111,7 @@ CostModel::CostModel(const Contractions& contractions, const Problem& problem, c
   for (std::size_t number = 0; number < contractions.steps.size(); ++number) {
     std::vector<std::uint32_t> earlier;
     for (const Placed& statement : statements_) earlier.push_back(statement.number);
-    const std::uint32_t added = models_->add(contractions, number, earlier, paths);
-    place(added);
+    place(models_->add(contractions, number, earlier, paths));
   }
 }
 
@@ -117,9 +119,7 @@ CostModel::CostModel(std::shared_ptr<const StatementFlow> flow, std::shared_ptr<
                      std::shared_ptr<StatementModels> models, const std::vector<std::uint32_t>& numbers)
     : options_(models->options()), models_(std::move(models)), flow_(std::move(flow)), result_(std::move(result)) {
   statements_.reserve(numbers.size());
-  for (const std::uint32_t number : numbers) {
-    place(number);
-  }
+  for (const std::uint32_t number : numbers) place(number);
 }
 
 void CostModel::place(std::uint32_t number) {
@@ -134,10 +134,8 @@ double CostModel::iterations(IndexSet bound, StatementRange range) const {
   JoinSet filters = 0;
   for (std::size_t number = range.first; number <= range.last; ++number) {
     const auto& factors = statements_[number].model->factors;
-    const std::vector<std::size_t>& writers = statements_[number].flow->writers;
     for (std::size_t factor = 0; factor < factors.size(); ++factor) {
-      // What it was made from filters these loops already.
-      if (writers[factor] >= range.first && writers[factor] < number) continue;
+      if (is_made_there(number, factor, range)) continue;
       const BoundState state = factors[factor]->bound(bound);
       count *= factors[factor]->density(state);
       if (const double before = models_->any_repeats() ? let_through_before(number, factor, bound, range) : 1; before > 0) count /= before;
@@ -165,27 +163,26 @@ double CostModel::let_through_before(std::size_t statement, std::size_t factor, 
 JoinSet CostModel::stored_joins(std::size_t statement, IndexSet bound, StatementRange range, JoinSet others) const {
   const StatementModels::Statement& model = *statements_[statement].model;
   JoinSet met = 0;
-  for (std::size_t factor = 0; factor < model.made_of.size(); ++factor) {
-    const std::size_t writer = flow_->statements[statement].writers[factor];
-    if (model.made_of[factor].empty() || (writer >= range.first && writer < statement)) continue;
-    JoinSet restricting = models_->filters(statements_[writer].number, bound);
-    for (const auto& inner : statements_[writer].model->made_of) restricting |= whole(inner);
+  for (std::size_t factor = 0; factor < model.factors.size(); ++factor) {
+    const StatementModels::Statement::Factor& read = model.factors[factor];
+    if (read.made_of.empty() || is_made_there(statement, factor, range)) continue;
+    const Placed& writer = statements_[statements_[statement].flow->writers[factor]];
+    JoinSet restricting = models_->filters(writer.number, bound);
+    for (const auto& inner : writer.model->factors) restricting |= whole(inner.made_of);
     IndexSet restricted = 0;
     IndexSet shared = 0;
-    for (const auto& [bit, index] : model.made_of[factor]) {
+    for (const auto& [bit, index] : read.made_of) {
       if ((restricting & bit) != 0) restricted |= one_index(index);
       if ((others & bit) != 0) shared |= one_index(index);
     }
-    if ((model.factors[factor]->indices() & bound & restricted & ~shared) != 0) met |= whole(model.made_of[factor]);
+    if ((read->indices() & bound & restricted & ~shared) != 0) met |= whole(read.made_of);
   }
   return met;
 }
 
 JoinSet CostModel::filters(IndexSet bound, StatementRange range) const {
   JoinSet found = 0;
-  for (std::size_t number = range.first; number <= range.last; ++number) {
-    found |= models_->filters(statements_[number].number, bound);
-  }
+  for (const Placed& statement : placed(range)) found |= models_->filters(statement.number, bound);
   return found;
 }
 
@@ -193,7 +190,7 @@ JoinSet CostModel::others(const Schedule& schedule, StatementRange range) const 
   if (!models_->any_joins()) return 0;
   JoinSet found = 0;
   for (std::size_t number = 0; number < statements_.size(); ++number) {
-    if (number >= range.first && number <= range.last) continue;
+    if (range.contains(number)) continue;
     const IndexSet shared = shared_indices(schedule, std::min(number, range.first), std::max(number, range.first));
     found |= filters(shared, {number, number});
   }
@@ -202,53 +199,42 @@ JoinSet CostModel::others(const Schedule& schedule, StatementRange range) const 
 
 JoinSet CostModel::joined_with(JoinSet others, StatementRange range) const {
   IndexSet indices = 0;
-  for (std::size_t number = range.first; number <= range.last; ++number) indices |= statements_[number].model->filtered;
+  for (const Placed& statement : placed(range)) indices |= statement.model->filtered;
   return models_->joined_with(others, indices);
 }
 
 LoopEstimate CostModel::loop(Outside outside, IndexId index, StatementRange range, JoinSet others,
                              const LoopDecision* given) const {
   LoopEstimate estimate;
-  const LoopPrice price = priced(outside, index, range, others, given, &estimate);
+  const LoopPrice price = priced({outside, index, range}, others, given, &estimate);
   estimate.iterations = price.iterations;
   estimate.ns = price.ns;
   return estimate;
 }
 
-LoopPrice CostModel::price(Outside outside, IndexId index, StatementRange range, JoinSet others) const {
-  return priced(outside, index, range, others, nullptr, nullptr);
-}
-
-CostModel::Advance CostModel::advance(Outside outside, IndexId index, StatementRange range, JoinSet others) const {
+CostModel::Advance CostModel::advance(const PricedLoop& shared, JoinSet others) const {
+  const auto& [outside, index, range] = shared;
   auto& [loops, participants, participant_filters] = models_->pricing();
   loops.clear();
   participants.clear();
   participant_filters.clear();
   const IndexSet bound = outside.indices;
   // An entry of the result is appended inside, in the order of this loop.
-  const bool ordered = makes_entries() && range.last + 1 == statements_.size() && !outside.gathers &&
-                       (index_set(result_->order()) & ~bound) != 0 && !result_->departs(bound, index);
+  const bool ordered = makes_entries(range.last) && !outside.gathers && (index_set(result_->order()) & ~bound) != 0 &&
+                       !result_->departs(bound, index);
   Advance all;
   all.met = extent(index);
   all.outside = others;
   for (std::size_t number = range.first; number <= range.last; ++number) {
-    const StatementLoop& loop = models_->loop(statements_[number].number, bound, index, range.first != range.last);
-    const std::vector<std::size_t>& writers = statements_[number].flow->writers;
+    const StatementModels::Statement& statement = *statements_[number].model;
+    const StatementLoop& loop = models_->loop(statements_[number].number, bound, index, !shared.alone());
     loops.push_back(&loop);
-    const bool reads_stored = statements_[number].model->reads_stored;
-    all.outside |= loop.outside;
-    const JoinSet stored = reads_stored ? stored_joins(number, bound, range, others) : 0;
-    all.outside |= stored;
+    const JoinSet stored = statement.reads_stored ? stored_joins(number, bound, range, others) : 0;
+    all.outside |= loop.outside | stored;
     for (const AdvancedAccess& access : loop.advanced) {
-      if (writers[access.factor] >= range.first && writers[access.factor] < number) continue;
+      if (is_made_there(number, access.factor, range)) continue;
       if (access.drives) {
-        all.one_entry = participants.empty() && access.one_entry;
-        all.walked = participants.empty() && access.walked;
-        all.last_of_walk = access.last_of_walk;
-        all.of_range = access.of_range;
-        all.sums_walk = access.sums_walk;
-        all.repeats = access.repeats;
-        all.adjacent = participants.empty() && access.adjacent;
+        all.only_driver = participants.empty() ? &access : nullptr;
         participants.push_back({{static_cast<std::uint32_t>(number), access.factor, true, false},
                                 access.length,
                                 access.table,
@@ -262,15 +248,15 @@ CostModel::Advance CostModel::advance(Outside outside, IndexId index, StatementR
       all.met *= access.direct;
       all.late_density *= access.late_density;
       if (models_->any_repeats()) {
-        const double with = let_through_before(number, access.factor, bound | one_index(index), range);
+        const double with = let_through_before(number, access.factor, shared.inside(), range);
         if (with > 0) all.met = std::min(extent(index), all.met * let_through_before(number, access.factor, bound, range) / with);
       }
       all.late_ns += access.late_ns;
       all.tables += access.tables;
       all.added_first |= access.first;
       all.added |= access.all;
-      if (reads_stored) {
-        const JoinSet made_of = whole(statements_[number].model->made_of[access.factor]);
+      if (statement.reads_stored) {
+        const JoinSet made_of = whole(statement.factors[access.factor].made_of);
         // How often that meets is in the intermediate's own figures; by how much it is off with all that filters here, they are not.
         const double counted = (made_of & ~stored) != 0 ? models_->join_ratio(made_of) : 1;
         if (access.drives) participant_filters.back() |= made_of;
@@ -336,27 +322,28 @@ double CostModel::finding_ns(const Advance& all) const {
   return options_.machine.branch_miss * branches;
 }
 
-double CostModel::fiber_sum(Outside outside, IndexId index, StatementRange range, bool vector, const Advance& all) const {
-  auto& [loops, participants, participant_filters] = models_->pricing();
-  if (vector || range.first != range.last || !loops.front()->innermost || participants.size() != 1) return 1;
+double CostModel::fiber_sum(const PricedLoop& loop, bool vector, const Advance& all) const {
+  const auto& [loops, participants, participant_filters] = models_->pricing();
+  if (vector || !loop.alone() || !loops.front()->innermost || participants.size() != 1) return 1;
+  const auto& [outside, index, range] = loop;
   const StatementModels::Statement& statement = *statements_[range.first].model;
   // No loop of its own, unless rows side by side are written out; or a search for each entry.
-  if ((all.one_entry && statement.lanes == 0) || all.late_ns > 0) return 1;
-  const bool is_made = result_ != nullptr && range.last + 1 == statements_.size() && !outside.gathers &&
-                       result_->completes(outside.indices, index);
+  if ((all.one_entry() && statement.lanes == 0) || all.late_ns > 0) return 1;
+  const bool is_made = writes_sparse(range.last) && !outside.gathers && result_->completes(outside.indices, index);
   const bool scatters = (statement.dense_target || is_made) && !statement.sums(index) && statement.lanes == 0;
   // Entries of a walk do not wait for each other either, but for the sum: y(i) = T(i,j,k) * B(j) * C(k) over 2 million in duq takes 0.85 to
   // 1.4 ns for each.
-  if (all.walked && !all.of_range) {
-    if (all.sums_walk) return walk_share;
+  const AdvancedAccess& driver = *all.only_driver;
+  if (driver.walked && !driver.of_range) {
+    if (driver.sums_walk) return walk_share;
     if (scatters) return scatter_share;
-    return all.repeats > 1 && statement.lanes == 0 ? repeat_share + (1 - repeat_share) / all.repeats : 1;
+    return driver.repeats > 1 && statement.lanes == 0 ? repeat_share + (1 - repeat_share) / driver.repeats : 1;
   }
   // Vectors, where neighbours are adjacent in all that lies along the loop: not in rows of X[d,i,k] and A[i,k] below d.
   const auto in_vectors = [&](const auto& access) {
     return access->sparse() || !contains(access->indices(), index) || contains(access->contiguous(), index);
   };
-  const bool adjacent = (all.adjacent || contains(statement.unasked, index)) && !options_.strict_fp;
+  const bool adjacent = (driver.adjacent || contains(statement.unasked, index)) && !options_.strict_fp;
   if (adjacent && in_vectors(statement.target) && std::ranges::all_of(statement.factors, in_vectors)) return adjacent_share;
   const Participant& only = participants.front();
   const bool one_fiber = only.table == Table::none && only.scan_ns == 0;
@@ -364,75 +351,76 @@ double CostModel::fiber_sum(Outside outside, IndexId index, StatementRange range
   return scatters ? scatter_share : statement.dense_target && statement.sums(index) ? options_.machine.fiber_sum : 1;
 }
 
-double CostModel::body_ns(Outside outside, IndexId index, StatementRange range, bool vector, double share, double iterations,
-                          LoopEstimate* details) const {
-  auto& [loops, participants, participant_filters] = models_->pricing();
+double CostModel::body_ns(const PricedLoop& shared, bool vector, double share, double iterations, LoopEstimate* details) const {
+  const auto& [outside, index, range] = shared;
+  const auto& [loops, participants, participant_filters] = models_->pricing();
   const double visited_share = participants.empty() ? 1 : std::min(1.0, iterations / std::max(1.0, extent(index)));
   double body = 0;
   for (std::size_t number = range.first; number <= range.last; ++number) {
-    const Placed& statement = statements_[number];
+    const StatementModels::Statement& statement = *statements_[number].model;
     const StatementLoop& loop = *loops[number - range.first];
-    const Movement moved = movement(number, loop, outside, index, range, vector, visited_share);
+    const Movement moved = movement(number, loop, shared, vector, visited_share);
     // Streams run beside the arithmetic; gathers keep it waiting.
     double arithmetic = 0;
     if (loop.innermost) {
-      const double apart = outside.batch_of(number) == Batch::tile && statement.model->sums_apart(index) ? options_.machine.vector_sum : 0;
-      arithmetic = vector                                     ? (loop.vector_ns - apart) / std::max(1.0, extent(index))
-                   : contains(statement.model->side_by_side, index) ? statement.model->flops * options_.machine.vector_flop
-                                                              : statement.model->scalar_body_ns * share;
+      const double apart = outside.batch_of(number) == Batch::tile && statement.sums_apart(index) ? options_.machine.vector_sum : 0;
+      arithmetic = vector                                    ? (loop.vector_ns - apart) / std::max(1.0, extent(index))
+                   : contains(statement.side_by_side, index) ? statement.flops * options_.machine.vector_flop
+                                                             : statement.scalar_body_ns * share;
     }
     body += std::max(arithmetic, moved.stream_ns) + moved.gather_ns * share + moved.update_ns + exceeding(loop, moved);
-    if (loop.ends_inside) body += ends_inside(number, loop, outside.indices | one_index(index), range);
-    if (!loop.joins || range.first != range.last || !participants.empty()) body += loop.row_end_ns;
+    if (loop.ends_inside) body += ends_inside(number, loop, shared);
+    if (!loop.joins || !shared.alone() || !participants.empty()) body += loop.row_end_ns;
     if (details == nullptr) continue;
     details->bytes += moved.bytes * iterations;
-    if (loop.innermost) details->flops += statement.model->flops * iterations;
+    if (loop.innermost) details->flops += statement.flops * iterations;
   }
   return body;
 }
 
 // With those of the factors that are read by this one.
 void CostModel::add_parts(const Intersection::Part& part, std::vector<Intersection::Part>& parts) const {
-  const auto& read_by = statements_[part.statement].model->read_by;
-  for (std::uint32_t factor = part.factor; factor < read_by.size(); ++factor) {
-    if (read_by[factor] != part.factor) continue;
+  const auto& factors = statements_[part.statement].model->factors;
+  for (std::uint32_t factor = part.factor; factor < factors.size(); ++factor) {
+    if (factors[factor].read_by != part.factor) continue;
     parts.push_back(part);
     parts.back().factor = factor;
   }
 }
 
-LoopPrice CostModel::priced(Outside outside, IndexId index, StatementRange range, JoinSet others, const LoopDecision* given,
-                            LoopEstimate* details) const {
+LoopPrice CostModel::priced(const PricedLoop& loop, JoinSet others, const LoopDecision* given, LoopEstimate* details) const {
+  const auto& [outside, index, range] = loop;
   const Machine& machine = options_.machine;
-  const Advance all = advance(outside, index, range, others);
+  const Advance all = advance(loop, others);
   auto& [loops, participants, participant_filters] = models_->pricing();
-  const bool appends = makes_entries() && range.last + 1 == statements_.size() && contains(index_set(result_->order()), index);
-  const bool vector = given != nullptr ? given->vector : range.first == range.last && loops.front()->vector && !appends;
+  const bool appends = makes_entries(range.last) && contains(index_set(result_->order()), index);
+  const bool vector = given != nullptr ? given->vector : loop.alone() && loops.front()->vector && !appends;
   // A short vector loop is unrolled: there is no loop to enter.
   const bool unrolled = vector && extent(index) * sizeof(double) <= machine.register_bytes;
   // Rows that wait go through a tile of the block in registers.
-  const bool waits = products_together(outside, index, range) > 1;
-  const bool written_out = range.first == range.last && participants.empty() && loops.front()->written_out;
+  const bool waits = products_together(loop) > 1;
+  const bool alone_undriven = loop.alone() && participants.empty();
+  const bool written_out = alone_undriven && loops.front()->written_out;
   // Positions of a dense level whose coordinates nothing asks for.
-  const bool passes = range.first == range.last && participants.empty() && !vector && !loops.front()->innermost &&
+  const bool passes = alone_undriven && !vector && !loops.front()->innermost &&
                       contains(statements_[range.first].model->unasked, index);
-  const double share = fiber_sum(outside, index, range, vector, all);
-  double ns = waits ? waiting_ns(outside, index, range) : unrolled || written_out || passes ? 0 : machine.loop_entry;
+  const double share = fiber_sum(loop, vector, all);
+  double ns = waits ? waiting_ns(loop) : unrolled || written_out || passes ? 0 : machine.loop_entry;
   double steps = extent(index);
-  if (in_product(outside, index, range)) {
+  if (details != nullptr) details->decision.vector = vector;
+  if (in_product(loop)) {
     if (details != nullptr) {
-      details->decision.vector = vector;
       details->steps = steps;
       details->flops = loops.front()->innermost ? statements_[range.last].model->flops * all.iterations : 0;
     }
-    return {all.iterations, product_ns(outside, index, range.last, details)};
+    return {all.iterations, product_ns(loop, details)};
   }
-  if (all.one_entry) {
+  if (all.one_entry()) {
     ns = 0;
     steps = 1;
-  } else if (all.walked) {
+  } else if (all.walked()) {
     steps = participants.front().length;
-    ns = all.last_of_walk ? steps * machine.drive_step * share : 0;
+    ns = all.only_driver->last_of_walk ? steps * machine.drive_step * share : 0;
   } else if (!participants.empty()) {
     ns += entering_ns(all, outside.root());
     const CoIteration co_iteration = given != nullptr ? given_co_iteration(machine, participants, given->parts)
@@ -449,20 +437,14 @@ LoopPrice CostModel::priced(Outside outside, IndexId index, StatementRange range
   // Neighbours in a dense level lie side by side: a vector is found as a whole.
   const double lookups = written_out || passes ? 0 : vector ? std::min(1.0, all.met) : all.met;
   ns += all.met * all.late_ns + lookups * all.tables * machine.table_lookup + finding_ns(all);
-  if (details != nullptr) {
-    details->decision.vector = vector;
-    details->steps = steps + (all.late_ns > 0 ? all.met : 0);
-  }
-  return {all.iterations, ns + all.iterations * body_ns(outside, index, range, vector, share, all.iterations, details)};
+  if (details != nullptr) details->steps = steps + (all.late_ns > 0 ? all.met : 0);
+  return {all.iterations, ns + all.iterations * body_ns(loop, vector, share, all.iterations, details)};
 }
-
-double CostModel::scalar_body(std::size_t statement) const { return statements_[statement].model->scalar_body_ns; }
 
 double CostModel::materialising_ns(IndexSet shared, StatementRange writers, std::size_t last) const {
   double ns = 0;
   for (const StatementFlow::Intermediate& intermediate : flow_->intermediates) {
-    const bool written = intermediate.writer >= writers.first && intermediate.writer <= writers.last;
-    if (!written || intermediate.reader <= writers.last || intermediate.reader > last) continue;
+    if (!is_between(intermediate, writers, last)) continue;
     if (is_keyed(intermediate.writer, shared)) {
       ns += workspace(intermediate.writer, shared).ns;
       continue;
@@ -477,23 +459,15 @@ double CostModel::materialising_ns(IndexSet shared, StatementRange writers, std:
 }
 
 double CostModel::clearing(StatementRange range) const {
-  double ns = 0;
-  for (std::size_t number = range.first; number <= range.last; ++number) {
-    if (statements_[number].flow->reader < statements_.size()) continue;
-    if (result_ != nullptr) {
-      ns += result_->finishing_ns(options_.calls);
-      continue;
-    }
-    const double bytes = statements_[number].model->target->bytes();
-    ns += bytes / options_.machine.stream[options_.machine.cache_level(bytes)];
-    ns += reordering_ns(statements_[number].model->handing_over, options_.machine);
-  }
-  return ns;
+  if (range.last + 1 < statements_.size()) return 0;
+  if (result_ != nullptr) return result_->finishing_ns(options_.calls);
+  const StatementModels::Statement& writer = *statements_.back().model;
+  const double bytes = writer.target->bytes();
+  return bytes / options_.machine.stream[options_.machine.cache_level(bytes)] + reordering_ns(writer.handing_over, options_.machine);
 }
 
 double CostModel::converting(StatementRange range) const {
-  const bool written = result_ != nullptr && statements_[range.last].flow->reader >= statements_.size();
-  return written ? result_->converting_ns(options_.machine) : 0;
+  return writes_sparse(range.last) ? result_->converting_ns(options_.machine) : 0;
 }
 
 RootEstimate CostModel::root(IndexId index, StatementRange range, double iterations, double work,
@@ -502,12 +476,11 @@ RootEstimate CostModel::root(IndexId index, StatementRange range, double iterati
   double share = std::max(1.0 / options_.machine.threads, std::ceil(count / options_.machine.threads) / count);
   // Slices of rows and of private copies are cut (engine/slice_parts.h).
   bool cuts = !appends(range) && !options_.strict_fp;
-  for (std::size_t number = range.first; number <= range.last; ++number) {
-    const StatementModels::Statement& model = *statements_[number].model;
-    cuts = cuts && (!leaves(number, range) || model.sums(index) || model.target->has_rows(index));
+  for (const Placed& statement : placed(range)) {
+    cuts = cuts && (!leaves(statement, range) || statement.model->sums(index) || statement.model->target->has_rows(index));
   }
-  for (std::size_t number = range.first; number <= range.last; ++number) {
-    for (const auto& factor : statements_[number].model->factors) {
+  for (const Placed& statement : placed(range)) {
+    for (const auto& factor : statement.model->factors) {
       if (!cuts || !factor->shares_slices(index)) share = std::max(share, factor->largest_share(index));
     }
   }
@@ -529,7 +502,7 @@ RootEstimate CostModel::root(IndexId index, StatementRange range, double iterati
   if (given != nullptr) return {*given, time(*given)};
   RootEstimate best{RootReduction::serial, time(RootReduction::serial)};
   const bool own = may_own(index, range);
-  if (own && may_be_counted(range)) {
+  if (own && makes_entries(range.last)) {
     // Where memory is scarce, the result is charged before it is computed, and nothing but it. The two are compared by
     // themselves: beside the work, which may be any, they round away.
     const bool scarce = result_->bytes() * 2 > static_cast<double>(options_.memory_limit);
@@ -543,6 +516,111 @@ RootEstimate CostModel::root(IndexId index, StatementRange range, double iterati
   const RootReduction reduction = own ? RootReduction::owner : RootReduction::private_copies;
   if ((own || private_allowed) && time(reduction) < best.ns) best = {reduction, time(reduction)};
   return best;
+}
+
+Outside CostModel::bound_by(const Schedule& schedule, std::size_t statement, std::size_t depth) const {
+  const std::vector<IndexId>& loops = schedule.statements[statement].loops;
+  Outside outside;
+  for (std::size_t loop = 0; loop < std::min(depth, loops.size()); ++loop) {
+    outside = inside(outside, loops[loop], {first_sharer(schedule, statement, loop), last_sharer(schedule, statement, loop)});
+  }
+  return outside;
+}
+
+// Entries of the shortest fiber that drives the loop, in the mean; without one the extent.
+double CostModel::fiber_entries(const PricedLoop& shared) const {
+  const auto& [outside, index, range] = shared;
+  double shortest = extent(index);
+  for (std::size_t number = range.first; number <= range.last; ++number) {
+    for (const AdvancedAccess& access : models_->loop(statements_[number].number, outside.indices, index, !shared.alone()).advanced) {
+      if (access.drives && !is_made_there(number, access.factor, range)) shortest = std::min(shortest, access.length);
+    }
+  }
+  return shortest;
+}
+
+// In for i: for j: { for k: for s: x[s] += T * C; for r: for s: A[i,r,s] += B[j,r] * x[s] } the products of the j of a row wait: the loop
+// over r is one over their rows, that over s one over their columns. The statement is the last one inside j, and the only one of its kind.
+Batch CostModel::batch_begun(const PricedLoop& loop) const {
+  const Batch before = loop.batch();
+  if (before == Batch::tile || (loop.alone() && keeps_tile(loop))) return Batch::tile;
+  if (before != Batch::none) return products_together(loop) > 1 ? Batch::columns : Batch::none;
+  const auto adds_block = [&](const Placed& statement) { return statement.model->adds_block(loop.inside(), loop.index); };
+  const std::span<const Placed> statements = placed(loop.range);
+  if (!adds_block(statements.back()) || std::ranges::any_of(statements.first(statements.size() - 1), adds_block)) return Batch::none;
+  // Rows and columns are told apart by the loops inside.
+  constexpr double rows = 8;
+  constexpr double columns = 8;
+  return batch_size(fiber_entries(loop), rows, columns) > 0 ? Batch::rows : Batch::none;
+}
+
+// In for i: for j: for r: for c: for s: Y[i,r,s] += B[i,j,r,c] * X[j,c,s] of blocks of 3 x 3 the three rows of Y stay in registers while j
+// goes on (lower/registers.cpp).
+bool CostModel::keeps_tile(const PricedLoop& loop) const {
+  const StatementModels::Statement& statement = *statements_[loop.range.last].model;
+  const IndexSet rest = statement.indices & ~loop.inside();
+  const bool sums = statement.sums(loop.index) && !contains(statement.few, loop.index);
+  if (loop.outside.root() || !sums || !statement.is_written_out(rest)) return false;
+  const IndexSet tile = statement.target->indices() & rest;
+  if (tile == 0 || (rest & (rest - 1)) == 0 || (rest & ~statement.few & ~tile) != 0) return false;
+  const double row = std::ceil(combinations(rest & ~statement.few) * statement.target->scalar_bytes() / options_.machine.line_bytes);
+  return combinations(tile) * statement.target->scalar_bytes() <= register_row_bytes &&
+         row * combinations(rest & statement.few) <= written_parts;
+}
+
+// Products whose sum the loop adds to its block at once: 1 but for batches.
+double CostModel::products_together(const PricedLoop& loop) const {
+  const Batch batch = loop.batch();
+  if (batch == Batch::none || batch == Batch::product) return 1;
+  if (batch == Batch::tile) return std::numeric_limits<double>::infinity();
+  const StatementModels::Statement& statement = *statements_[loop.range.last].model;
+  const IndexSet open = statement.indices & ~loop.outside.indices;
+  if (batch == Batch::rows && !statement.multiplies_rows(loop.outside.indices, loop.index)) return 1;
+  // The loop around has iterations enough, and that there are rows enough was seen outside the columns.
+  constexpr double enough = 8;
+  const double rows = batch == Batch::rows ? extent(loop.index) : enough;
+  const IndexSet columns = batch == Batch::rows ? open & ~one_index(loop.index) : open;
+  return std::max(1.0, static_cast<double>(batch_size(enough, rows, combinations(columns))));
+}
+
+// Tiles use what they load often enough that only the matrices themselves are moved, once, where the product begins; it is computed in
+// the last of its loops, columns in whole vectors. Orders of its loops are the same code, but for checked kernels and others without
+// tiles, which would rather have columns last.
+double CostModel::product_ns(const PricedLoop& loop, LoopEstimate* details) const {
+  const Machine& machine = options_.machine;
+  const StatementModels::Statement& statement = *statements_[loop.range.last].model;
+  double ns = 0;
+  if (loop.batch() != Batch::product) {
+    const IndexSet rest = statement.indices & ~loop.outside.indices;
+    const auto move = [&](const AccessModel& access) {
+      const double bytes = combinations(access.indices() & rest) * access.scalar_bytes();
+      ns += bytes / machine.stream[machine.cache_level(bytes)];
+      if (details != nullptr) details->bytes += bytes;
+    };
+    for (const auto& factor : statement.factors) move(*factor);
+    move(*statement.target);
+    ns += machine.fiber_entry + machine.loop_entry;
+    if (statement.transposed) ns += transposed_element * combinations((statement.sum | statement.column) & rest);
+  }
+  if ((statement.indices & ~loop.inside()) == 0) {
+    const double columns = combinations(statement.column);
+    const double lanes = machine.line_bytes / statement.target->scalar_bytes();
+    const double preferred = contains(statement.column, loop.index) ? 1 : 1.02;
+    ns += preferred * extent(loop.index) * statement.flops * machine.vector_flop * std::ceil(columns / lanes) * lanes / columns;
+  }
+  return ns;
+}
+
+// A row of an intermediate whose elements are taken one by one is not in registers: it begins as zeros in memory. TTMc with x[r] as that
+// row takes 1.2 times as long as with x[s] over columns.
+double CostModel::waiting_ns(const PricedLoop& loop) const {
+  if (loop.batch() != Batch::rows) return 0;
+  double ns = 0;
+  for (const auto& factor : statements_[loop.range.last].model->factors) {
+    if (!factor->intermediate() || !contains(factor->indices(), loop.index)) continue;
+    ns += options_.machine.reset_entry + extent(loop.index) * factor->scalar_bytes() / options_.machine.stream[0];
+  }
+  return ns;
 }
 
 }  // namespace weft

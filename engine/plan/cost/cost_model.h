@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "engine/plan/cost/batch_size.h"
@@ -101,14 +102,13 @@ class CostModel {
   /// The state inside the loop over `index`.
   Outside inside(Outside outside, IndexId index, StatementRange range) const {
     Outside found{outside.indices | one_index(index), outside.gathers || departs(outside, index, range)};
-    found.batch = batch_inside(outside, index, range);
+    found.batch = batch_inside({outside, index, range});
     if (found.batch != Batch::none) found.batched = static_cast<std::uint32_t>(range.last);
     return found;
   }
   /// Whether a workspace has to be around the loop over `index`, to be drained into a sparse result behind it.
   bool departs(Outside outside, IndexId index, StatementRange range) const {
-    return result_ != nullptr && range.last + 1 == statements_.size() && !outside.gathers &&
-           result_->departs(outside.indices, index);
+    return writes_sparse(range.last) && !outside.gathers && result_->departs(outside.indices, index);
   }
   /// That workspace, and what it takes; nothing if the loop does not need one.
   KeyedPrice drain(Outside outside, IndexId index, StatementRange range) const;
@@ -147,7 +147,9 @@ class CostModel {
     return loop(outside, index, range, 0, given);
   }
   /// The same without details.
-  LoopPrice price(Outside outside, IndexId index, StatementRange range, JoinSet others) const;
+  LoopPrice price(Outside outside, IndexId index, StatementRange range, JoinSet others) const {
+    return priced({outside, index, range}, others, nullptr, nullptr);
+  }
   /// Whether prices depend on the statements beside: joins were counted.
   bool joined() const { return models_->any_joins() && !options_.joins.empty(); }
   /// What filters the loops over `bound` for a range of statements.
@@ -159,8 +161,7 @@ class CostModel {
   /// Where that price of a statement alone is kept for all models that have it, negative before it is asked for; null for one
   /// that writes a sparse result, or whose products wait: its price depends on more.
   LoopPrice* alone(Outside outside, IndexId index, std::size_t statement) const {
-    if (outside.batch_of(statement) != Batch::none) return nullptr;
-    if (result_ != nullptr && statement + 1 == statements_.size()) return nullptr;
+    if (outside.batch_of(statement) != Batch::none || writes_sparse(statement)) return nullptr;
     return &models_->loop(statements_[statement].number, outside.indices, index, false).alone;
   }
 
@@ -171,7 +172,7 @@ class CostModel {
   bool may_materialise(IndexSet shared, StatementRange writers, std::size_t last) const;
 
   /// Body of a statement without loops.
-  double scalar_body(std::size_t statement) const;
+  double scalar_body(std::size_t statement) const { return statements_[statement].model->scalar_body_ns; }
 
   /// A nest of `range` with root `index` that would take `work` nanoseconds on one thread. Without a given reduction
   /// the cheapest legal one.
@@ -184,24 +185,13 @@ class CostModel {
   /// Whether a copy for lookups would be stored between nests: a conversion by another name.
   bool stores_copy(StatementRange range) const;
 
-  /// Whether each thread can own what a root loop over `index` writes; and bytes of all targets that leave the nest.
+  /// Whether each thread can own what a root loop over `index` writes.
   bool may_own(IndexId index, StatementRange range) const;
-  double leaving_bytes(StatementRange range) const;
-  /// Whether the nest makes the entries of the result; what the first run takes, over the calls, to copy them together, or
-  /// to count them before they are made, when a thread has `share` of the work. Nothing for what other nests append.
-  bool may_be_counted(StatementRange range) const;
-  double copying_ns(StatementRange range) const;
-  double counting_ns(StatementRange range, double share) const;
-  /// Nanoseconds to clear the results that leave the nest.
-  double clearing(StatementRange range) const;
-  /// Of a sparse result that is handed over in another format than it is computed in, after every run.
-  double converting(StatementRange range) const;
 
   /// Combinations of the indices in `bound` that all sparse factors of the statements let through.
   double iterations(IndexSet bound, StatementRange range) const;
-  double let_through_before(std::size_t statement, std::size_t factor, IndexSet bound, StatementRange range) const;
 
-  /// No nests of all statements take less, whatever their loops are: see cost_bound.cpp.
+  /// No nests of all statements take less, whatever their loops are: see tree_bound.cpp.
   double least_ns() const;
 
   double threads() const { return options_.machine.threads; }
@@ -222,7 +212,17 @@ class CostModel {
     std::uint32_t number = 0;  // among the shared models
   };
 
-  void place(std::uint32_t number);
+  // The loop over `index` below the loops outside, shared by a range of statements.
+  struct PricedLoop {
+    Outside outside;
+    IndexId index = 0;
+    StatementRange range;
+
+    IndexSet inside() const { return outside.indices | one_index(index); }
+    bool alone() const { return range.first == range.last; }
+    /// Where it stands if one statement runs it alone.
+    Batch batch() const { return alone() ? outside.batch_of(range.last) : Batch::none; }
+  };
   // What the sparse accesses of the statements that share a loop advance.
   struct Advance {
     double met = 0;           // iterations before late levels filter
@@ -230,71 +230,89 @@ class CostModel {
     double late_density = 1;
     double late_ns = 0;
     double tables = 0;
-    bool one_entry = false;   // the only driver has one entry at each position: there is no loop
-    bool walked = false;      // the only driver is inside a walk, whose loop goes over its entries: no other is entered
-    bool last_of_walk = false;  // its steps are those of the walk
-    bool of_range = false;    // which goes over a range of fibers, as one loop over one fiber
-    bool sums_walk = false;   // whose entries are added to one element
-    double repeats = 1;       // or so many in a row, in memory
-    bool adjacent = false;    // the only driver has fibers of coordinates that follow each other: vectors
+    const AdvancedAccess* only_driver = nullptr;  // none if several drive
     double ends = 0;          // loop-exit mispredicts, of fibers that others filter: of the loop, and of every search
     JoinSet outside = 0;      // what filters outside the loop, and what the first level, or all levels, that it binds add to that
     JoinSet added_first = 0;
     JoinSet added = 0;
+
+    /// One entry at each position: there is no loop.
+    bool one_entry() const { return only_driver != nullptr && only_driver->one_entry; }
+    /// The loop is inside a walk, whose loop goes over its entries: no other is entered.
+    bool walked() const { return only_driver != nullptr && only_driver->walked; }
   };
+
+  void place(std::uint32_t number);
+  std::span<const Placed> placed(StatementRange range) const { return std::span(statements_).subspan(range.first, range.size()); }
+  static bool leaves(const Placed& statement, StatementRange range) { return statement.flow->reader > range.last; }
+  /// Whether a statement in front of it, of those that share a loop, writes what it reads there: what that is made from filters already.
+  bool is_made_there(std::size_t statement, std::size_t factor, StatementRange range) const {
+    const std::size_t writer = statements_[statement].flow->writers[factor];
+    return writer >= range.first && writer < statement;
+  }
+  /// Whether a statement writes a result with compressed levels, and whether it makes the entries of that.
+  bool writes_sparse(std::size_t statement) const { return result_ != nullptr && statement + 1 == statements_.size(); }
+  bool makes_entries(std::size_t statement) const { return writes_sparse(statement) && !result_->shares_pattern(); }
+  /// Whether one of `writers` writes an intermediate that a later statement up to `last` reads.
+  static bool is_between(const StatementFlow::Intermediate& intermediate, StatementRange writers, std::size_t last) {
+    return writers.contains(intermediate.writer) && intermediate.reader > writers.last && intermediate.reader <= last;
+  }
+
   // The terms of a loop's price. The loops of the statements and the accesses that meet in them are in models_->pricing().
-  Advance advance(Outside outside, IndexId index, StatementRange range, JoinSet others) const;
+  LoopPrice priced(const PricedLoop& loop, JoinSet others, const LoopDecision* given, LoopEstimate* details) const;
+  Advance advance(const PricedLoop& loop, JoinSet others) const;
   void correct_by_joins(Advance& all, IndexId index) const;
   double finding_ns(const Advance& all) const;
   double entering_ns(const Advance& all, bool root) const;
   // The share of its steps, gathers and arithmetic that an innermost loop takes, by what its entries wait for: less than all of it where
   // one fiber is summed in a register or each entry has an element of its own, more where one adds to what the one before it stored.
-  double fiber_sum(Outside outside, IndexId index, StatementRange range, bool vector, const Advance& all) const;
-  double body_ns(Outside outside, IndexId index, StatementRange range, bool vector, double share, double iterations,
-                 LoopEstimate* details) const;
+  double fiber_sum(const PricedLoop& loop, bool vector, const Advance& all) const;
+  double body_ns(const PricedLoop& loop, bool vector, double share, double iterations, LoopEstimate* details) const;
   void add_parts(const Intersection::Part& part, std::vector<Intersection::Part>& parts) const;
-  LoopPrice priced(Outside outside, IndexId index, StatementRange range, JoinSet others, const LoopDecision* given,
-                   LoopEstimate* details) const;
-  // What adds a block inside the loop has two indices at least left there, and the block does not have the loop's.
-  Batch batch_inside(Outside outside, IndexId index, StatementRange range) const {
-    if (in_product(outside, index, range)) return Batch::product;
-    const StatementModels::Statement& last = *statements_[range.last].model;
-    const IndexSet rest = last.indices & ~(outside.indices | one_index(index));
-    const bool none = (rest & (rest - 1)) == 0 || !last.sums(index);
-    return none && outside.batch == Batch::none ? Batch::none : batch_begun(outside, index, range);
-  }
-  Batch batch_begun(Outside outside, IndexId index, StatementRange range) const;
-  /// Whether the loop is one of a product of two dense matrices.
-  bool in_product(Outside outside, IndexId index, StatementRange range) const {
-    if (range.first != range.last) return false;
-    const Batch batch = outside.batch_of(range.last);
-    return batch == Batch::product || (batch == Batch::none && statements_[range.last].model->begins_product(outside.indices, index));
-  }
-  double product_ns(Outside outside, IndexId index, std::size_t number, LoopEstimate* details) const;
-  bool keeps_tile(Outside outside, IndexId index, std::size_t number) const;
-  double fiber_entries(IndexSet bound, IndexId index, StatementRange range) const;
-  // Products whose sum the loop adds to its block at once: 1 but for batches.
-  double products_together(Outside outside, IndexId index, StatementRange range) const {
-    const bool alone = range.first == range.last && outside.batch_of(range.last) != Batch::none;
-    return alone ? products_that_wait(outside, index, range.last) : 1;
-  }
-  double products_that_wait(Outside outside, IndexId index, std::size_t number) const;
-  double waiting_ns(Outside outside, IndexId index, StatementRange range) const;
-  double visits_below(std::size_t statement, IndexSet inside, StatementRange range) const;
-  double ends_inside(std::size_t statement, const StatementLoop& loop, IndexSet inside, StatementRange range) const;
-  // `visited_share`: of the coordinates of the index, those that the loop goes over.
-  Movement movement(std::size_t statement, const StatementLoop& loop, Outside outside, IndexId index, StatementRange range,
-                    bool vector, double visited_share) const;
+  double let_through_before(std::size_t statement, std::size_t factor, IndexSet bound, StatementRange range) const;
   JoinSet stored_joins(std::size_t statement, IndexSet bound, StatementRange range, JoinSet others) const;
+  bool drives_copy(const CoIteration& co_iteration, std::span<const Participant> participants) const;
+
+  // What adds a block inside the loop has two indices at least left there, and the block does not have the loop's.
+  Batch batch_inside(const PricedLoop& loop) const {
+    if (in_product(loop)) return Batch::product;
+    const StatementModels::Statement& last = *statements_[loop.range.last].model;
+    const IndexSet rest = last.indices & ~loop.inside();
+    const bool none = (rest & (rest - 1)) == 0 || !last.sums(loop.index);
+    return none && loop.outside.batch == Batch::none ? Batch::none : batch_begun(loop);
+  }
+  Batch batch_begun(const PricedLoop& loop) const;
+  /// Whether the loop is one of a product of two dense matrices.
+  bool in_product(const PricedLoop& loop) const {
+    if (!loop.alone()) return false;
+    const Batch batch = loop.batch();
+    return batch == Batch::product ||
+           (batch == Batch::none && statements_[loop.range.last].model->begins_product(loop.outside.indices, loop.index));
+  }
+  double product_ns(const PricedLoop& loop, LoopEstimate* details) const;
+  bool keeps_tile(const PricedLoop& loop) const;
+  double fiber_entries(const PricedLoop& loop) const;
+  double products_together(const PricedLoop& loop) const;
+  double waiting_ns(const PricedLoop& loop) const;
+
+  // Of the loop of one of the statements that share it; `visited_share`: of the coordinates of the index, those that the loop goes over.
+  double visits_below(std::size_t statement, const PricedLoop& shared) const;
+  double ends_inside(std::size_t statement, const StatementLoop& loop, const PricedLoop& shared) const;
+  Movement movement(std::size_t statement, const StatementLoop& loop, const PricedLoop& shared, bool vector, double visited_share) const;
+  Movement write_sparse(const PricedLoop& loop) const;
+
+  // Of a nest: bytes of all targets that leave it; whether it appends to any of them; what the first run takes, over the calls, to copy
+  // entries of the result together, or to count them before they are made, when a thread has `share` of the work (nothing for what other
+  // nests append); clearing results that leave it; converting a sparse result that is handed over in another format, after every run.
+  double leaving_bytes(StatementRange range) const;
+  bool appends(StatementRange range) const;
+  double copying_ns(StatementRange range) const;
+  double counting_ns(StatementRange range, double share) const;
+  double clearing(StatementRange range) const;
+  double converting(StatementRange range) const;
+
   double extent(IndexId index) const { return models_->extent(index); }
   double combinations(IndexSet indices) const { return models_->combinations(indices); }
-  bool leaves(std::size_t statement, StatementRange range) const {
-    return statements_[statement].flow->reader > range.last;
-  }
-  Movement write_sparse(std::size_t statement, IndexSet bound, IndexId index, bool drained) const;
-  bool drives_copy(const CoIteration& co_iteration, std::span<const Participant> participants) const;
-  bool appends(StatementRange range) const;  // to something that leaves their nest
-  bool makes_entries() const { return result_ != nullptr && !result_->shares_pattern(); }
   bool provably_present(const StatementFlow::Intermediate& intermediate, IndexSet shared, StatementRange writers) const;
   bool writes_block(std::size_t writer, IndexSet bound, StatementRange range) const;
 

@@ -1,14 +1,16 @@
-// What a loop of a statement moves for each access, and what rows cost beside their elements.
+// What a loop of a statement moves for each access, and what rows cost beside their elements; of statements that share a loop what they do
+// not keep among themselves, and only where they run.
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
+#include <limits>
 #include <utility>
 
-#include "engine/plan/cost/statement_models.h"
-#include "engine/plan/estimate/operand_facts.h"
+#include "engine/plan/cost/cost_model.h"
 
 namespace weft {
+
 namespace {
 
 // Nanoseconds per entry of a walk over a chain and level of it above the last: its coordinate is read, and its row found, anew.
@@ -78,35 +80,32 @@ IndexSet StatementModels::returning(Statement& statement, const AccessModel& acc
 
 // Of a dense factor's rows that sparse factors choose, the share that occurs below the loops over `bound`, whatever their order: in
 // A[i,r] += T[i,k,j] * F[k,r] * B[j,r] below i, and below i and k, the rows of those j. 1 outside of all loops that come back to rows.
-double StatementModels::occurring(std::uint32_t statement, const AccessModel& access, IndexSet bound) const {
-  const Statement& model = *statements_[statement];
-  const IndexSet chosen = access.indices() & ~bound & model.filtered;
+double StatementModels::occurring(const Statement& statement, const AccessModel& access, IndexSet bound) {
+  const IndexSet chosen = access.indices() & ~bound & statement.filtered;
   if (chosen == 0) return 1;
-  const auto factor = std::ranges::find(model.factors, &access, [](const auto& each) { return each.get(); });
-  if (factor == model.factors.end() || (model.returning[static_cast<std::size_t>(factor - model.factors.begin())] & bound) == 0) return 1;
-  const double outside = fill(statement, bound & model.indices);
-  return outside > 0 ? std::min(1.0, fill(statement, (bound & model.indices) | chosen) / outside) : 1;
+  const auto factor = std::ranges::find(statement.factors, &access, [](const auto& each) { return each.access.get(); });
+  if (factor == statement.factors.end() || (factor->returning & bound) == 0) return 1;
+  const double outside = statement.fill(bound & statement.indices);
+  return outside > 0 ? std::min(1.0, statement.fill((bound & statement.indices) | chosen) / outside) : 1;
 }
 
 // Bytes that these rows ask of a cache: twice their mean, for where many entries are there are more. Of 182 days 107 occur below an origin
 // and an hour, but for most flights nearly all. Where heavy slices are counted, those of the slice that an entry lies in.
-double StatementModels::occurring_bytes(std::uint32_t statement, const AccessModel& access, IndexSet bound, double bytes) const {
+double StatementModels::occurring_bytes(const Statement& statement, const AccessModel& access, IndexSet bound, double bytes) const {
   constexpr double skew = 2;
-  const Statement& model = *statements_[statement];
-  const IndexSet chosen = access.indices() & model.filtered;
+  const IndexSet chosen = access.indices() & statement.filtered;
   double share = 1;
   IndexSet counted = 0;
-  for (const Statement::HeavySlices& slices : model.heavy_slices) {
+  for (const Statement::HeavySlices& slices : statement.heavy_slices) {
     if (slices.access != &access || !contains(bound, slices.index) || (chosen & bound) != 0) continue;
     share = std::min(share, slices.rows / combinations(chosen));
     counted |= one_index(slices.index);
   }
-  const double occurs = occurring(statement, access, bound & ~counted);
-  return bytes * std::min(share, skew * occurs);
+  return bytes * std::min(share, skew * occurring(statement, access, bound & ~counted));
 }
 
 // The cache that the rows of a factor come from below `bound`: the one that holds those that occur there.
-std::size_t StatementModels::rows_from(std::uint32_t statement, const AccessModel& access, IndexSet bound, const Prefix& below) const {
+std::size_t StatementModels::rows_from(const Statement& statement, const AccessModel& access, IndexSet bound, const Prefix& below) const {
   const IndexSet inner = access.indices() & ~bound;
   return cache_level(access, inner, occurring_bytes(statement, access, bound, spread(access, inner)), below.occurring_bytes);
 }
@@ -115,14 +114,14 @@ std::size_t StatementModels::rows_from(std::uint32_t statement, const AccessMode
 // outside, into the one that holds the smaller block; nothing moves where both are the same cache. The element itself
 // is read in the last loop. Blocks one behind the other come ahead of the loops inside, and so do columns, whose elements
 // do not wait for each other.
-Movement StatementModels::move_dense(std::uint32_t statement, const AccessModel& access, IndexSet bound, IndexId index,
-                                     const Prefix& outside, const Prefix& inside) {
-  if (!contains(access.indices(), index)) return move_again(statement, access, bound, index, outside, inside);
+Movement StatementModels::move_dense(const DescribedLoop& loop, const AccessModel& access) {
+  const auto& [number, statement, bound, index, shared, outside, inside] = loop;
+  if (!contains(access.indices(), index)) return move_again(loop, access);
   const Machine& machine = options_.machine;
   const IndexSet inner = access.indices() & ~bound;
-  const IndexSet rest = inner & ~one_index(index);
+  const IndexSet rest = loop.left(access);
   const double unit = access.scalar_bytes();
-  const IndexSet scattered = statements_[statement]->scattered;
+  const IndexSet scattered = statement.scattered;
   // What else is gone over tells where rows come from; single elements of many lines do not wait for each other.
   const bool rows = (inner & access.contiguous() & ~scattered) != 0;
   const std::size_t from = rows ? rows_from(statement, access, bound, outside) : cache_level(access, inner, spread(access, inner), 0);
@@ -134,7 +133,7 @@ Movement StatementModels::move_dense(std::uint32_t statement, const AccessModel&
     if (in_order) return {unit / visited, unit / visited / machine.stream[from], machine.gather[0]};
     return {machine.line_bytes, 0, machine.gather[from]};
   }
-  const double elements = touched(statement, bound | one_index(index), inside, rest);
+  const double elements = touched(loop, rest);
   double bytes = elements * unit;
   const bool columns = (rest & access.contiguous()) == 0;
   if ((rest & access.contiguous() & ~scattered) == 0) {
@@ -151,33 +150,30 @@ Movement StatementModels::move_dense(std::uint32_t statement, const AccessModel&
 // Rows that a loop over an index of others comes back to: fetched once for an iteration, from the cache that holds those of all
 // iterations into the one that holds those of one, from which the loops inside read them. Of 229 airports those below an origin stay in the
 // first cache, 512 bytes each, for all its days; below a day they are all.
-Movement StatementModels::move_again(std::uint32_t statement, const AccessModel& access, IndexSet bound, IndexId index,
-                                     const Prefix& outside, const Prefix& inside) {
-  const Statement& model = *statements_[statement];
-  const IndexSet inner = access.indices() & ~bound;
-  if (!contains(model.filtered, index)) return {};
-  if ((inner & access.contiguous() & ~model.scattered) == 0) return {};
-  const IndexSet below = bound | one_index(index);
-  const std::size_t into = rows_from(statement, access, below, inside);
+Movement StatementModels::move_again(const DescribedLoop& loop, const AccessModel& access) const {
+  const Statement& statement = loop.statement;
+  const IndexSet inner = access.indices() & ~loop.bound;
+  if (!contains(statement.filtered, loop.index) || (inner & access.contiguous() & ~statement.scattered) == 0) return {};
+  const std::size_t into = rows_from(statement, access, loop.below(), loop.inside);
   // Nothing is gained by rows that do not occur: all of them are where those that do are.
-  if (into >= cache_level(access, inner, spread(access, inner), inside.dense_bytes)) return {};
-  const std::size_t from = rows_from(statement, access, bound, outside);
+  if (into >= cache_level(access, inner, spread(access, inner), loop.inside.dense_bytes)) return {};
+  const std::size_t from = rows_from(statement, access, loop.bound, loop.outside);
   if (into >= from) return {};
-  const double bytes = spread(access, inner) * occurring(statement, access, below);
+  const double bytes = spread(access, inner) * occurring(statement, access, loop.below());
   return {bytes, bytes / options_.machine.stream[from]};
 }
 
 // A vector of the target that fits into the registers stays there during the loops that sum into it; it is read and
 // written back where the last of its other modes is bound, element by element where they are not adjacent.
-Movement StatementModels::write_dense(std::uint32_t statement, IndexSet bound, IndexId index, const Prefix& outside,
-                                      const Prefix& inside) {
+Movement StatementModels::write_dense(const DescribedLoop& loop) {
   const Machine& machine = options_.machine;
-  const AccessModel& target = *statements_[statement]->target;
-  const IndexSet inner = target.indices() & ~bound;
-  const IndexSet rest = inner & ~one_index(index);
+  const Statement& statement = loop.statement;
+  const AccessModel& target = *statement.target;
+  const IndexSet inner = target.indices() & ~loop.bound;
+  const IndexSet rest = loop.left(target);
   const bool one_vector = rest != 0 && (rest & (rest - 1)) == 0 && fits_registers(combinations(rest) * target.scalar_bytes());
-  if (!contains(inner, index) || !one_vector) {
-    Movement written = move_dense(statement, target, bound, index, outside, inside);
+  if (!contains(inner, loop.index) || !one_vector) {
+    Movement written = move_dense(loop, target);
     // Lines of memory are written back one by one, whatever else goes on meanwhile.
     const bool from_memory = written.gather_ns > 0 && cache_level(target, inner, spread(target, inner), 0) == 3;
     if (from_memory) written.update_ns += 2 * std::exchange(written.gather_ns, 0);
@@ -186,143 +182,124 @@ Movement StatementModels::write_dense(std::uint32_t statement, IndexSet bound, I
   const double elements = combinations(rest);
   const bool adjacent = (rest & target.contiguous()) != 0;
   // Of a row that is shorter than a line all of it comes, unless the next rows stand in it: C[i,k_0,k_1] below k_0, two columns wide.
-  const bool own_lines = !adjacent || !target.adjacent(index, rest);
+  const bool own_lines = !adjacent || !target.adjacent(loop.index, rest);
   const double row = elements * (adjacent ? target.scalar_bytes() : machine.line_bytes);
   const double bytes = own_lines ? std::max(row, machine.line_bytes) : row;
-  const double block = std::min(target.bytes(), extent(index) * bytes);
-  const std::size_t from = cache_level(target, inner, block, adjacent ? outside.dense_bytes : 0);
+  const double block = std::min(target.bytes(), extent(loop.index) * bytes);
+  const std::size_t from = cache_level(target, inner, block, adjacent ? loop.outside.dense_bytes : 0);
   if (!adjacent) return {bytes, 0, elements * machine.gather[from]};
   const double stream_ns = bytes / machine.stream[from];
-  const IndexSet inside_only = statements_[statement]->indices & ~(bound | one_index(index));
   // Loaded, added to and stored for every entry, unless loops that sum into it are inside.
-  const bool chosen = contains(statements_[statement]->filtered, index) && inside_only == rest;
-  const double updating = std::max(0.0, machine.row_update - 1) * elements * statements_[statement]->flops * machine.vector_flop;
+  const bool chosen = contains(statement.filtered, loop.index) && loop.left() == rest;
+  const double updating = std::max(0.0, machine.row_update - 1) * elements * statement.flops * machine.vector_flop;
   const double update_ns = chosen ? updating : 0;
   if (from > 0) return {bytes, stream_ns, 0, 0, 0, update_ns};
   // The exit of a fiber inside is mispredicted, and the next row waits for that.
-  const bool waits = (statements_[statement]->filtered & inside_only) != 0;
+  const bool waits = (statement.filtered & loop.left()) != 0;
   return waits ? Movement{bytes, 0, stream_ns, 0, 0, update_ns} : Movement{bytes, 0, 0, stream_ns, 0, update_ns};
 }
 
-Movement StatementModels::move_sparse(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index, bool shared,
-                                      const Prefix& outside, const Prefix& inside) {
-  const AccessModel& access = *statements_[statement]->factors[factor];
-  const BoundState before = outside.factors[factor].state;
-  const BoundState after = inside.factors[factor].state;
+Movement StatementModels::move_sparse(const DescribedLoop& loop, std::size_t factor) {
+  const Machine& machine = options_.machine;
+  const Statement& statement = loop.statement;
+  const AccessModel& access = *statement.factors[factor];
+  const BoundState before = loop.outside.factors[factor].state;
+  const BoundState after = loop.inside.factors[factor].state;
   if (before == after) return {};
-  const double all_bytes = access.bytes_read(statements_[statement]->unasked);
+  const double all_bytes = access.bytes_read(statement.unasked);
   const auto bytes_below = [&](BoundState state) {
-    const double positions = access.positions(state);
-    return positions > 0 ? all_bytes / std::max(1.0, positions) : 0;
+    return access.positions(state) > 0 ? all_bytes / std::max(1.0, access.positions(state)) : 0;
   };
-  const std::size_t from = options_.machine.cache_level(bytes_below(before));
-  const IndexSet rest = access.indices() & ~(bound | one_index(index));
-  if (rest == 0) {
-    const double above = statements_[statement]->walks ? static_cast<double>(access.walked(before)) : 0;
-    const double bytes = access.scalar_bytes() + (contains(statements_[statement]->unasked, index) ? 0 : 4) + 4 * above;
-    const bool innermost = (statements_[statement]->indices & ~(bound | one_index(index))) == 0;
-    const bool picked = innermost && contains(statements_[statement]->few & access.dense_below() & ~access.contiguous(), index);
-    const double picking = picked ? picked_column / std::max(1.0, extent(index)) : 0;
-    return {bytes, bytes / options_.machine.stream[from], walked_level * above + picking};
+  const std::size_t from = machine.cache_level(bytes_below(before));
+  if (loop.left(access) == 0) {
+    const double above = statement.walks ? static_cast<double>(access.walked(before)) : 0;
+    const double bytes = access.scalar_bytes() + (contains(statement.unasked, loop.index) ? 0 : 4) + 4 * above;
+    const bool picked = loop.left() == 0 && contains(statement.few & access.dense_below() & ~access.contiguous(), loop.index);
+    const double picking = picked ? picked_column / std::max(1.0, extent(loop.index)) : 0;
+    return {bytes, bytes / machine.stream[from], walked_level * above + picking};
   }
-  const double share = share_below(statement, access, bound, index, inside, after);
+  const double share = share_below(loop, access, after);
   const double bytes = bytes_below(after) * share;
-  const bool walks = statements_[statement]->walks && !(shared && access.begins_walk(before));
-  const bool in_walk = walks && access.walked(after) > 0;
-  const double again = in_walk ? walked_rows(statement, access, bound | one_index(index), index, after) * share : 0;
-  const double again_ns = again * walked_row / options_.machine.stream[0];
-  if (options_.machine.cache_level(bytes) >= from) return {again, 0, again_ns};
-  return {bytes + again, bytes / options_.machine.stream[from], again_ns};
+  const bool walks = statement.walks && !(loop.shared && access.begins_walk(before));
+  const double again = walks && access.walked(after) > 0 ? walked_rows(loop, access, after) * share : 0;
+  const double again_ns = again * walked_row / machine.stream[0];
+  if (machine.cache_level(bytes) >= from) return {again, 0, again_ns};
+  return {bytes + again, bytes / machine.stream[from], again_ns};
 }
 
 // Bytes of rows that a walk reads again in a run of l entries, whose coordinate it reads for every one of them: the rows of C in
 // A[i,r] += T[i,j,k] * C[j,r] * B[k,r] l - 1 times more for a pair of i and j than a loop over its k.
-double StatementModels::walked_rows(std::uint32_t statement, const AccessModel& access, IndexSet inside, IndexId index,
-                                    BoundState after) const {
-  const double again = std::max(0.0, access.entries() / std::max(1.0, access.positions(after)) - 1);
+double StatementModels::walked_rows(const DescribedLoop& loop, const AccessModel& access, BoundState after) const {
   double bytes = 0;
   const auto read_again = [&](const AccessModel& dense, double hidden) {
-    if (dense.sparse() || !contains(dense.indices(), index)) return;
-    const double row = combinations(dense.indices() & ~inside) * dense.scalar_bytes();
+    if (dense.sparse() || !contains(dense.indices(), loop.index)) return;
+    const double row = combinations(loop.left(dense)) * dense.scalar_bytes();
     if (fits_registers(row)) bytes += std::max(0.0, row - hidden * options_.machine.line_bytes);
   };
-  const IndexSet rest = access.indices() & ~inside;
+  const IndexSet rest = loop.left(access);
   if ((rest & (rest - 1)) == 0)
-    for (const auto& factor : statements_[statement]->factors) read_again(*factor, hidden_lines);
-  read_again(*statements_[statement]->target, 0);
-  return again * bytes;
+    for (const auto& factor : loop.statement.factors) read_again(*factor, hidden_lines);
+  read_again(*loop.statement.target, 0);
+  return std::max(0.0, access.entries_below(after) - 1) * bytes;
 }
 
 // Of the entries below a position, those that the statement goes over.
-double StatementModels::share_below(std::uint32_t statement, const AccessModel& access, IndexSet bound, IndexId index,
-                                    const Prefix& inside, BoundState after) {
-  const double below = access.entries() / std::max(1.0, access.positions(after));
-  const IndexSet rest = access.indices() & ~(bound | one_index(index));
-  return below > 0 ? std::min(1.0, touched(statement, bound | one_index(index), inside, rest) / below) : 0;
+double StatementModels::share_below(const DescribedLoop& loop, const AccessModel& access, BoundState after) {
+  const double below = access.entries_below(after);
+  return below > 0 ? std::min(1.0, touched(loop, loop.left(access)) / below) : 0;
 }
 
 // Branches at the ends of fibers. Wherever loops go over the same entries again before they come to others, a processor
 // remembers how long each fiber was, so that ends cost where a part of the operand is entered that is small enough to be
 // remembered, once for all of it, whatever the loops around the parts of that are; like its bytes. Two loops over short fibers
 // took 7.2 ns instead of 3.6 per inner one where the rows around them came back to others each time.
-double StatementModels::unforeseen_ns(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index, bool shared,
-                                      const Prefix& outside, const Prefix& inside) {
-  const AccessModel& access = *statements_[statement]->factors[factor];
-  const BoundState before = outside.factors[factor].state;
-  const BoundState after = inside.factors[factor].state;
-  const IndexSet rest = access.indices() & ~(bound | one_index(index));
-  const Statement& model = *statements_[statement];
-  const bool kept = model.walks && shared && access.begins_walk(before);
-  if (model.walks && access.walked(after) > 0 && !kept) return 0;
-  if (rest == 0 || !model.ends_alone(access, bound | one_index(index))) return 0;
-  const bool in_range = contains(model.unasked, index);
-  double entering = kept ? entering_inside_ns(statement, access, bound, index, inside, after) : 0;
-  if (!in_range && enters_again(model, access, before)) entering += options_.machine.loop_entry + options_.machine.fiber_entry;
+double StatementModels::unforeseen_ns(const DescribedLoop& loop, std::size_t factor) {
+  const Statement& statement = loop.statement;
+  const AccessModel& access = *statement.factors[factor];
+  const BoundState before = loop.outside.factors[factor].state;
+  const BoundState after = loop.inside.factors[factor].state;
+  const bool kept = statement.walks && loop.shared && access.begins_walk(before);
+  if (statement.walks && access.walked(after) > 0 && !kept) return 0;
+  if (loop.left(access) == 0 || !statement.ends_alone(access, loop.below())) return 0;
+  const bool in_range = contains(statement.unasked, loop.index);
+  const double entered_ns = options_.machine.loop_entry + options_.machine.fiber_entry;
+  // Loops inside that are priced as parts of a walk, which they are not where others share the first of them.
+  double entering = kept ? entered_ns * access.fibers_inside(after) * share_below(loop, access, after) : 0;
+  // Of a converted operand: below an index that is asked for, inside others that are not, a range ends and another begins. x[l] +=
+  // T[i,j,k,l] with loops l,i,j,k goes over a range for each l, with loops i,l,j,k over one for each pair of i and l.
+  if (!in_range && access.is_converted() && (access.innermost(before) & statement.unasked) != 0) entering += entered_ns;
   const double ns = options_.machine.branch_miss;
-  if (access.is_converted() && (model.unasked & access.indices()) != 0) {
+  if (access.is_converted() && (statement.unasked & access.indices()) != 0) {
     // By the loops themselves: which of them run into each other depends on their order.
     const bool pays = !in_range && !access.is_remembered(0);
-    return (pays ? ns * access.unforeseen_end_below(after, model.unasked) : 0) + entering;
+    return (pays ? ns * access.unforeseen_end_below(after, statement.unasked) : 0) + entering;
   }
-  if (access.is_remembered(before) && model.ends_alone(access, bound)) return entering;
-  if (!access.is_remembered(after) || (model.walks && access.begins_walk(after))) return (in_range ? 0 : ns) + entering;
-  const double ends = access.unforeseen_ends(after, model.unasked, in_range);
-  return ns * ends * share_below(statement, access, bound, index, inside, after) + entering;
-}
-
-// Of a converted operand: below an index that is asked for, inside others that are not, a range ends and another begins. x[l] +=
-// T[i,j,k,l] with loops l,i,j,k goes over a range for each l, with loops i,l,j,k over one for each pair of i and l.
-bool StatementModels::enters_again(const Statement& statement, const AccessModel& access, BoundState before) {
-  return access.is_converted() && (access.innermost(before) & statement.unasked) != 0;
-}
-
-// Loops inside that are priced as parts of a walk, which they are not where others share the first of them.
-double StatementModels::entering_inside_ns(std::uint32_t statement, const AccessModel& access, IndexSet bound, IndexId index,
-                                           const Prefix& inside, BoundState after) {
-  const double loop_ns = options_.machine.loop_entry + options_.machine.fiber_entry;
-  return loop_ns * access.fibers_inside(after) * share_below(statement, access, bound, index, inside, after);
+  if (access.is_remembered(before) && statement.ends_alone(access, loop.bound)) return entering;
+  if (!access.is_remembered(after) || (statement.walks && access.begins_walk(after))) return (in_range ? 0 : ns) + entering;
+  return ns * access.unforeseen_ends(after, statement.unasked, in_range) * share_below(loop, access, after) + entering;
 }
 
 // Bytes of rows that vector code inside the loop reads from the first cache: of factors in every iteration, but for those
 // that are the same for a whole row of the target, and a row of an intermediate that is the same for the whole loop, which
 // is in registers; of the target each element once.
-double StatementModels::least_streamed(const Statement& statement, IndexSet bound, IndexId index, double iterations) const {
-  const IndexSet outside = bound | one_index(index);
+double StatementModels::least_streamed(const DescribedLoop& loop) const {
+  const Statement& statement = loop.statement;
   const AccessModel& target = *statement.target;
-  const IndexSet row = target.contiguous() & ~outside;
+  const double iterations = loop.inside.iterations_below;
+  const IndexSet row = target.contiguous() & ~loop.below();
   double bytes = 0;
   for (const auto& factor : statement.factors) {
-    const IndexSet inner = factor->indices() & ~outside;
+    const IndexSet inner = loop.left(*factor);
     if (factor->sparse() || inner == 0) continue;
     // A statement that reads it below a dense loop of its own has it stored.
-    const bool kept = factor->intermediate() && !contains(factor->indices(), index) && (inner & (inner - 1)) == 0 &&
+    const bool kept = factor->intermediate() && !contains(factor->indices(), loop.index) && (inner & (inner - 1)) == 0 &&
                       (factor->indices() & ~inner & ~statement.chosen) == 0 && fits_registers(combinations(inner) * factor->scalar_bytes());
     if (kept) continue;
     const bool same = (row & (row - 1)) == 0 && (inner & row) == 0;
     bytes += iterations * factor->scalar_bytes() / (same ? std::max(1.0, combinations(row)) : 1);
   }
   // A row of the target that stays in registers comes here or further out.
-  const IndexSet written = target.indices() & ~outside;
+  const IndexSet written = loop.left(target);
   if ((written & (written - 1)) != 0) bytes += std::min(iterations, combinations(written)) * target.scalar_bytes();
   return bytes;
 }
@@ -346,6 +323,90 @@ bool StatementModels::joins(const Statement& statement, IndexId outer, IndexId r
   // In which order an intermediate has what sparse operands filter is not known.
   return !contains(statement.chosen, outer) && goes_on(*statement.target) &&
          std::ranges::all_of(statement.factors, [&](const auto& factor) { return goes_on(*factor); });
+}
+
+// How often a statement that has no sparse factor itself runs for one iteration of a loop that it shares with all that its
+// intermediates are made from: where these run. Infinite for others.
+double CostModel::visits_below(std::size_t statement, const PricedLoop& shared) const {
+  const StatementModels::Statement& model = *statements_[statement].model;
+  const std::vector<std::size_t>& makers = statements_[statement].flow->makers;
+  const IndexSet inside = shared.inside();
+  if (model.filtered != 0 || makers.empty() || makers.front() < shared.range.first) return std::numeric_limits<double>::infinity();
+  double visits = combinations(model.indices & ~inside);
+  for (const std::size_t maker : makers) {
+    const double before = models_->density(statements_[maker].number, inside);
+    if (before > 0) visits *= models_->density(statements_[maker].number, inside | model.indices) / before;
+  }
+  return visits;
+}
+
+// Loop-exit mispredicts of fibers inside the loop: no more than another statement lets through of the loops over them,
+// which it shares where it filters more.
+double CostModel::ends_inside(std::size_t statement, const StatementLoop& loop, const PricedLoop& shared) const {
+  const auto let_through = [&](std::size_t number, IndexSet more) {
+    const double before = statements_[number].model->fill(shared.inside());
+    return before > 0 ? statements_[number].model->fill(shared.inside() | more) / before : 0;
+  };
+  double ns = 0;
+  for (const AdvancedAccess& access : loop.advanced) {
+    double reached = 1;
+    for (std::size_t other = shared.range.first; other <= shared.range.last && access.ends_inside_ns > 0; ++other) {
+      const IndexSet both = access.open & statements_[other].model->filtered;
+      if (other == statement || both == 0) continue;
+      const double own = let_through(statement, both);
+      if (own > 0) reached = std::min(reached, let_through(other, both) / own);
+    }
+    ns += access.ends_inside_ns * reached;
+  }
+  return ns;
+}
+
+Movement CostModel::movement(std::size_t number, const StatementLoop& loop, const PricedLoop& shared, bool vector,
+                             double visited_share) const {
+  const Machine& machine = options_.machine;
+  const StatementModels::Statement& statement = *statements_[number].model;
+  // Negative before it is asked for, which most loops do not.
+  double visits = -1;
+  // The part of the elements that the loops inside could touch.
+  const auto visited = [&](const Movement& all, const AccessModel& access) {
+    const IndexSet rest = access.indices() & ~shared.inside();
+    if (rest == 0) return all;
+    if (visits < 0) visits = visits_below(number, shared);
+    return std::isinf(visits) ? all : all.share(std::min(1.0, visits / combinations(rest)));
+  };
+  // Of blocks that a fiber chooses, those lie one behind the other whose neighbour it chooses too.
+  const double jumping = (1 - visited_share) * machine.stream_ahead / machine.stream[1];
+  Movement moved;
+  for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
+    // An intermediate is not stored over the loops that its writer and its reader share.
+    if (loop.factors[factor].bytes == 0 || is_made_there(number, factor, shared.range)) continue;
+    const Movement read = visited(loop.factors[factor], *statement.factors[factor]);
+    moved.bytes += read.bytes;
+    moved.stream_ns += read.stream_ns + jumping * read.ahead_ns;
+    moved.gather_ns += read.gather_ns;
+    moved.beside_ns += read.beside_ns;
+    moved.ahead_ns += visited_share * read.ahead_ns;
+  }
+  if (!leaves(statements_[number], shared.range) || statement.keyed != 0) return moved;
+  // Read, added to, written back; beyond the first cache the line that it replaces is written to the cache behind. What is written out adds
+  // to registers where a sum is around it, as vectors do.
+  const bool sums_around = (statement.indices & shared.outside.indices & ~statement.target->indices()) != 0;
+  const bool in_registers = (vector || (loop.written_out && sums_around)) && loop.row_stays;
+  Movement written;
+  if (writes_sparse(number)) written = write_sparse(shared);
+  else if (!in_registers && loop.written.bytes != 0) written = visited(loop.written, *statement.target);
+  if (written.bytes == 0) return moved;
+  // The block is read and written once for all products that wait.
+  if (shared.outside.batch != Batch::none) written = written.share(1 / products_together(shared));
+  moved.bytes += 2 * written.bytes;
+  // A first cache stores beside what it loads.
+  const bool stored_beside = written.stream_ns * machine.stream[0] <= written.bytes;
+  moved.stream_ns += (stored_beside ? 1 : 3) * written.stream_ns + 3 * jumping * written.ahead_ns;
+  moved.gather_ns += 2 * written.gather_ns;
+  moved.beside_ns += written.beside_ns;
+  moved.update_ns += written.update_ns;
+  moved.ahead_ns += 2 * visited_share * written.ahead_ns;
+  return moved;
 }
 
 }  // namespace weft

@@ -1,17 +1,42 @@
-// What writing a target with compressed levels takes: appending, the workspace that is drained into it, assembling what
-// threads appended, converting the result.
+// What writing entries takes: filling a workspace with a key and draining it, by its kind; a target with compressed levels: appending, the
+// workspace that is drained into it, assembling what threads appended, converting the result.
 #pragma once
 
 #include <map>
 #include <optional>
 #include <vector>
 
-#include "engine/plan/cost/drain.h"
 #include "engine/plan/estimate/joins.h"
 #include "engine/plan/estimate/product_estimate.h"
+#include "engine/plan/machine.h"
 #include "engine/plan/schedule/contractions.h"
+#include "weft/format.h"
 
 namespace weft {
+
+/// Of one filling: expected figures.
+struct KeyedWorkspace {
+  double keys = 1;       ///< combinations of coordinates of the key
+  double entries = 0;    ///< distinct ones that are touched
+  double inserts = 0;    ///< accumulations
+  double block = 1;      ///< values per entry
+  double scalar_bytes = 8;
+  double fillings = 1;   ///< in a run, by all threads
+  double runs = 1;       ///< with the same memory
+  bool one_mode = true;  ///< else no bitmap, and keys are made of several coordinates
+  bool ordered = true;   ///< drained in order
+};
+
+struct KeyedPrice {
+  LevelKind kind = LevelKind::accumulator;
+  double ns = 0;     ///< resetting, filling and draining it once
+  double bytes = 0;  ///< of one thread
+};
+
+KeyedPrice keyed_price(const Machine& machine, const KeyedWorkspace& workspace, LevelKind kind);
+
+/// The cheapest of accumulator, bitmap and hash table.
+KeyedPrice cheapest_keyed(const Machine& machine, const KeyedWorkspace& workspace);
 
 class SparseTarget {
  public:
@@ -38,7 +63,6 @@ class SparseTarget {
   /// of them, which binds the level behind them as well where the loop over that one's index is outside. R[l,i,n] at the levels n, l of
   /// T[n,l,i] as dsd: i below n alone.
   bool hides_positions(IndexSet bound, IndexId index) const { return next_ == index && (key_ & ~bound) != 0; }
-  double append_ns() const;
 
   /// The workspace inside the loops over `bound`, filled `inserts` times.
   KeyedWorkspace workspace(IndexSet bound, double inserts) const;

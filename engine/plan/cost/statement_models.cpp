@@ -7,8 +7,6 @@
 #include <set>
 
 #include "engine/network/code_forms.h"
-#include "engine/plan/cost/co_iteration.h"
-#include "engine/plan/cost/sparse_target.h"
 #include "engine/plan/schedule/binding.h"
 
 namespace weft {
@@ -106,37 +104,37 @@ std::uint32_t StatementModels::add(const Contractions& contractions, std::size_t
   statement.chosen = filtered_indices(contractions);
   statement.dense_target = target.dense();
   statement.factors.reserve(step.factors.size());
-  statement.made_of.reserve(step.factors.size());
-  for (const ScheduledAccess& factor : step.factors) {
-    const ContractedTensor& tensor = contractions.tensors[factor.tensor];
-    const std::size_t writer = writer_of(contractions, factor.tensor);
+  for (const ScheduledAccess& read : step.factors) {
+    const ContractedTensor& tensor = contractions.tensors[read.tensor];
+    const std::size_t writer = writer_of(contractions, read.tensor);
     const Statement* writes = writer < earlier.size() ? statements_[earlier[writer]].get() : nullptr;
     const bool keyed = writes != nullptr && writes->keyed != 0;
-    statement.keys.push_back(keyed && writes->compressed.empty() ? writes->keyed : 0);
-    statement.factors.push_back(keyed ? sparse_factor(tensor, factor, *writes)
-                                      : access(contractions, factor, path_of(paths, factor.tensor)));
-    statement.leaves_out = statement.leaves_out || statement.factors.back()->leaves_out();
-    statement.operands.push_back(tensor.role == TensorRole::operand && statement.factors.back()->sparse() ? tensor.tensor : no_operand);
-    if (statement.factors.back()->sparse()) {
-      statement.met |= statement.filtered & index_set(factor.indices);
-      statement.filtered |= index_set(factor.indices);
-      statement.scattered |= index_set(factor.indices) & ~statement.factors.back()->dense_below();
+    Statement::Factor& factor = statement.factors.emplace_back();
+    if (keyed && writes->compressed.empty()) factor.key = writes->keyed;
+    factor.access = keyed ? sparse_factor(tensor, read, *writes) : access(contractions, read, path_of(paths, read.tensor));
+    statement.leaves_out = statement.leaves_out || factor->leaves_out();
+    if (factor->sparse()) {
+      if (tensor.role == TensorRole::operand) factor.operand = tensor.tensor;
+      statement.met |= statement.filtered & index_set(read.indices);
+      statement.filtered |= index_set(read.indices);
+      statement.scattered |= index_set(read.indices) & ~factor->dense_below();
     }
     // A copy for lookups filters as the operand does.
-    const bool copied = writes != nullptr && writes->fills_copy;
-    if (copied) statement.copies |= std::uint64_t{1} << (statement.keys.size() - 1);
-    statement.fillers.push_back(copied ? earlier[writer] : 0);
-    const ContractedTensor& filter = copied ? contractions.tensors[contractions.steps[writer].factors.front().tensor] : tensor;
-    const auto occurrence = std::ranges::find_if(occurrences_, [&](const Occurrence& one) {
-      return filter.role == TensorRole::operand && one.tensor == filter.tensor && one.indices == factor.indices;
-    });
-    statement.first_bits.push_back(occurrence == occurrences_.end() ? -1 : static_cast<int>(occurrence->first_bit));
-    statement.made_of.push_back(keyed && occurrence == occurrences_.end() ? writes->filtering_modes : Statement::FilteringModes{});
-    const Statement::FilteringModes& inner = statement.made_of.back();
-    statement.reads_stored = statement.reads_stored || !inner.empty();
-    statement.filtering_modes.insert(statement.filtering_modes.end(), inner.begin(), inner.end());
-    for (std::size_t mode = 0; occurrence != occurrences_.end() && mode < factor.indices.size(); ++mode) {
-      statement.filtering_modes.emplace_back(JoinSet{1} << (occurrence->first_bit + mode), factor.indices[mode]);
+    factor.copy = writes != nullptr && writes->fills_copy;
+    if (factor.copy) factor.filler = earlier[writer];
+    statement.reads_copy = statement.reads_copy || factor.copy;
+    const ContractedTensor& filter = factor.copy ? contractions.tensors[contractions.steps[writer].factors.front().tensor] : tensor;
+    const auto occurrence = filter.role == TensorRole::operand ? std::ranges::find(occurrences_, TensorAccess{filter.tensor, read.indices})
+                                                               : occurrences_.end();
+    if (occurrence != occurrences_.end()) {
+      factor.first_bit = static_cast<int>(occurrence->first_bit);
+      for (std::size_t mode = 0; mode < read.indices.size(); ++mode) {
+        statement.filtering_modes.emplace_back(JoinSet{1} << (occurrence->first_bit + mode), read.indices[mode]);
+      }
+    } else if (keyed) {
+      factor.made_of = writes->filtering_modes;
+      statement.reads_stored = statement.reads_stored || !factor.made_of.empty();
+      statement.filtering_modes.insert(statement.filtering_modes.end(), factor.made_of.begin(), factor.made_of.end());
     }
   }
   statement.target = access(contractions, step.target, AccessPath{});
@@ -148,7 +146,7 @@ std::uint32_t StatementModels::add(const Contractions& contractions, std::size_t
   }
   describe_unasked(step, contractions, paths, statement);
   describe_dense_loops(statement);
-  for (const auto& factor : statement.factors) statement.returning.push_back(returning(statement, *factor));
+  for (auto& factor : statement.factors) factor.returning = returning(statement, *factor);
   statement.fills_copy = is_mark_array_copy(contractions, number);
   const auto sparse = std::ranges::count_if(statement.factors, [](const auto& factor) { return factor->sparse(); });
   const bool no_appending = statement.dense_target || target.like;
@@ -168,7 +166,7 @@ std::uint32_t StatementModels::add(const Contractions& contractions, std::size_t
 bool StatementModels::is_met(const Statement& statement, std::size_t factor) {
   for (std::size_t other = 0; other < statement.factors.size(); ++other) {
     const AccessModel& beside = *statement.factors[other];
-    if (statement.read_by[other] == factor || !beside.sparse()) continue;
+    if (statement.factors[other].read_by == factor || !beside.sparse()) continue;
     if ((beside.indices() & statement.factors[factor]->indices()) != 0) return true;
   }
   return false;
@@ -185,7 +183,7 @@ void StatementModels::describe_unasked(const Contraction& step, const Contractio
     };
     const auto itself = step.factors.begin() + static_cast<std::ptrdiff_t>(factor);
     const auto first = is_operand(own) ? std::find_if(step.factors.begin(), itself, is_same) : itself;
-    statement.read_by.push_back(static_cast<std::uint32_t>(first - step.factors.begin()));
+    statement.factors[factor].read_by = static_cast<std::uint32_t>(first - step.factors.begin());
   }
   for (const IndexId index : members(statement.indices & ~statement.target->indices())) {
     std::size_t users = 0;
@@ -229,7 +227,7 @@ void StatementModels::describe_product(Statement& statement) const {
       if (scales) scaling |= factor->indices();
       const AccessModel*& side = across ? right : left;
       fits = fits && (scales || side == nullptr);
-      if (!scales) side = factor.get();
+      if (!scales) side = &*factor;
     }
     if (!fits || left == nullptr || right == nullptr || (right->indices() & summed) == 0) continue;
     const bool adjacent = contains(right->contiguous(), column);
@@ -280,16 +278,15 @@ double StatementModels::combinations(IndexSet indices) const {
 }
 
 JoinSet StatementModels::filtering_modes(std::uint32_t statement, std::size_t factor, BoundState state) const {
-  const int first = statements_[statement]->first_bits[factor];
-  return first < 0 ? 0 : JoinSet{statements_[statement]->factors[factor]->filtering_modes(state)} << first;
+  const Statement::Factor& reads = statements_[statement]->factors[factor];
+  return reads.first_bit < 0 ? 0 : JoinSet{reads->filtering_modes(state)} << reads.first_bit;
 }
 
 // The loops around a copy for lookups are those that fill it: they are filtered as the levels of the operand say, of which
 // some may be dense. Levels bound behind them are looked up.
 JoinSet StatementModels::filtering(std::uint32_t statement, std::size_t factor, BoundState state, IndexSet bound) {
-  const Statement& reader = *statements_[statement];
-  const bool copied = (reader.copies >> factor & 1) != 0;
-  if (copied && (reader.factors[factor]->indices() & ~bound) != 0) return prefix(reader.fillers[factor], bound).filters;
+  const Statement::Factor& reads = statements_[statement]->factors[factor];
+  if (reads.copy && (reads->indices() & ~bound) != 0) return prefix(reads.filler, bound).filters;
   return filtering_modes(statement, factor, state);
 }
 
@@ -331,11 +328,11 @@ std::vector<JoinSet> StatementModels::uncounted() const {
 
 double StatementModels::let_through_before(const Statement& statement, std::size_t factor, const Statement& beside, std::size_t before,
                                           IndexSet bound) {
-  const TensorId operand = statement.operands[factor];
+  const Statement::Factor& own_factor = statement.factors[factor];
   double density = 1;
-  for (std::size_t other = 0; operand != no_operand && other < before; ++other) {
-    if (beside.operands[other] != operand) continue;
-    const AccessModel& own = *statement.factors[factor];
+  for (std::size_t other = 0; own_factor.operand != no_operand && other < before; ++other) {
+    if (beside.factors[other].operand != own_factor.operand) continue;
+    const AccessModel& own = *own_factor;
     const AccessModel& access = *beside.factors[other];
     density = std::min(density, own.density(own.shared_with(access, access.bound(bound), own.bound(bound))));
   }
@@ -366,7 +363,7 @@ StatementModels::Prefix& StatementModels::prefix(std::uint32_t number, IndexSet 
     const double most = made.iterations_below * (rows ? access.scalar_bytes() : options_.machine.line_bytes);
     const double bytes = spread(access, block);
     made.dense_bytes += std::min(most, bytes);
-    made.occurring_bytes += std::min(most, rows ? occurring_bytes(number, access, bound, bytes) : bytes);
+    made.occurring_bytes += std::min(most, rows ? occurring_bytes(statement, access, bound, bytes) : bytes);
   };
   for (const auto& factor : statement.factors) {
     if (!factor->sparse()) gone_over(*factor);
@@ -378,20 +375,12 @@ StatementModels::Prefix& StatementModels::prefix(std::uint32_t number, IndexSet 
   return kept;
 }
 
-double StatementModels::fill(std::uint32_t number, IndexSet bound) const {
-  double share = 1;
-  for (const auto& factor : statements_[number]->factors) share *= factor->fill(bound);
-  return share;
-}
-
-// Distinct combinations of `more` that one statement visits below `bound`: those that its sparse factors let through
+// Distinct combinations of `more` that the statement visits inside the loop: those that its sparse factors let through
 // when nothing else is bound, and no more than it has iterations there.
-double StatementModels::touched(std::uint32_t number, IndexSet bound, const Prefix& before, IndexSet more) {
+double StatementModels::touched(const DescribedLoop& loop, IndexSet more) {
   double count = combinations(more);
-  if (statements_[number]->filtered != 0) {
-    count *= let_through(prefix(number, bound | more).density, before.density);
-  }
-  return std::min(count, before.iterations_below);
+  if (loop.statement.filtered != 0) count *= let_through(prefix(loop.number, loop.below() | more).density, loop.inside.density);
+  return std::min(count, loop.inside.iterations_below);
 }
 
 StatementLoop& StatementModels::loop(std::uint32_t number, IndexSet bound, IndexId index, bool shared) {
@@ -405,25 +394,25 @@ StatementLoop& StatementModels::loop(std::uint32_t number, IndexSet bound, Index
   StatementLoop*& known = before.loops[shared ? width + index : index];
   if (known == nullptr) {
     known = &rows_.add<StatementLoop>(1).front();
-    describe_loop(number, bound & own, index, shared, before, *known);
+    const Prefix& inside = prefix(number, bound | one_index(index));
+    describe({number, *statements_[number], bound & own, index, shared, before, inside}, *known);
   }
   asked_ = {number, bound, index, shared, known};
   return *known;
 }
 
-AdvancedAccess StatementModels::advance(std::uint32_t number, std::size_t factor, IndexSet bound, IndexId index, bool shared,
-                                        const Prefix& before, const Prefix& after, StatementLoop& made) {
-  const Statement& statement = *statements_[number];
+AdvancedAccess StatementModels::advance(const DescribedLoop& loop, std::size_t factor, StatementLoop& made) {
+  const auto& [number, statement, bound, index, shared, before, after] = loop;
   const AccessModel& access = *statement.factors[factor];
   const auto [outer, outer_density] = before.factors[factor];
   const auto [inner, inner_density] = after.factors[factor];
   AdvancedAccess one;
   one.factor = static_cast<std::uint32_t>(factor);
-  one.ends_inside_ns = unforeseen_ns(number, factor, bound, index, shared, before, after);
-  one.open = access.indices() & ~(bound | one_index(index));
+  one.ends_inside_ns = unforeseen_ns(loop, factor);
+  one.open = loop.left(access);
   made.ends_inside = made.ends_inside || one.ends_inside_ns > 0;
   BoundState first = outer, before_step = outer;
-  const auto entries = [&](BoundState state) { return access.entries() / std::max(1.0, access.positions(state)); };
+  const double places = extent(index);
   access.for_each_step(outer, inner, [&](const LevelStep& step) {
     if (step.direct) first = step.state;
     made.vector = made.vector && !step.sparse && !step.located;
@@ -431,37 +420,35 @@ AdvancedAccess StatementModels::advance(std::uint32_t number, std::size_t factor
       one.tables += 1;
     } else if (step.direct) {
       one.drives = true;
-      one.table = step.is_table() ? Table::one_mode : table_of(statement.keys[factor] & ~bound);
+      one.table = step.is_table() ? Table::one_mode : table_of(statement.factors[factor].key & ~bound);
       one.kind = step.kind;
       one.one_entry = step.one_entry;
       const bool in_walk = statement.walks && ((access.begins_walk(outer) && !shared) || access.walked(outer) > 0);
-      one.run = step.of_runs && !in_walk ? entries(step.state) : 0;
-      const IndexSet left = access.indices() & ~(bound | one_index(index));
-      // Where the order is open, a range that an index is asked for in between is entered again there (enters_again()).
+      one.run = step.of_runs && !in_walk ? access.entries_below(step.state) : 0;
+      // Where the order is open, a range that an index is asked for in between is entered again there (unforeseen_ns()).
       const bool one_by_one = in_walk && !access.sums_in_walk(outer, access.indices() & ~statement.unasked);
       one.of_range = !one_by_one && (access.innermost(outer) & statement.unasked) != 0;
-      const bool passes = contains(statement.unasked, index) && left != 0;
+      const bool passes = contains(statement.unasked, index) && one.open != 0;
       one.walked = passes || one.of_range || (statement.walks && access.walked(outer) > 0);
-      one.last_of_walk = !passes && (one.of_range || (one.walked && left == 0));
+      one.last_of_walk = !passes && (one.of_range || (one.walked && one.open == 0));
       if (one.last_of_walk && statement.dense_target && statement.sums(index)) {
         one.sums_walk = access.sums_in_walk(outer, statement.target->indices());
         if (!one.sums_walk && !one.of_range) one.repeats = access.repeats_in_walk(outer, statement.target->indices());
       }
       one.adjacent = step.adjacent;
       one.length = step.length;
-      one.direct = extent(index) > 0 ? std::min(1.0, step.length / extent(index)) : 0;
+      one.direct = places > 0 ? std::min(1.0, step.length / places) : 0;
     } else if (step.of_runs) {
       // Among all entries of the fiber, and then where the run of this coordinate ends.
-      one.late_ns += search_ns(options_.machine, entries(before_step)) + run_end_ns(entries(step.state));
+      one.late_ns += search_ns(options_.machine, access.entries_below(before_step)) + run_end_ns(access.entries_below(step.state));
     } else if (step.is_table()) {
       one.late_ns += probe_ns(step.kind);
     } else if (step.followed != 0 && step.index == index) {
       // Of a block's places one is far from where the block before it ended.
       const double all = prefix(number, bound & ~step.followed).density;
       const double blocks = all > 0 ? combinations(step.followed) * before.density / all : 1;
-      const double places = std::max(1.0, extent(index));
       const double near = gallop_ns(options_.machine, step.length, step.length);
-      const double followed = near + (gallop_ns(options_.machine, step.length, blocks) - near) / places;
+      const double followed = near + (gallop_ns(options_.machine, step.length, blocks) - near) / std::max(1.0, places);
       one.late_ns += step.length > compared_at_once ? followed : search_ns(options_.machine, step.length);
     } else {
       one.late_ns += step.scanned ? scan_ns(options_.machine, step.length) : search_ns(options_.machine, step.length);
@@ -478,41 +465,34 @@ AdvancedAccess StatementModels::advance(std::uint32_t number, std::size_t factor
   return one;
 }
 
-void StatementModels::describe_loop(std::uint32_t number, IndexSet bound, IndexId index, bool shared, const Prefix& before,
-                                    StatementLoop& made) {
-  const Statement& statement = *statements_[number];
-  const IndexSet inside = bound | one_index(index);
-  const Prefix& after = prefix(number, inside);
+void StatementModels::describe(const DescribedLoop& loop, StatementLoop& made) {
+  const auto& [number, statement, bound, index, shared, before, after] = loop;
+  const IndexSet left = loop.left();
+  const bool whole = left == 0;
   made.outside = before.filters;
-  const bool whole = (statement.indices & ~inside) == 0;
   made.innermost = whole;
   made.written_out = (contains(statement.few, index) && statement.is_written_out(statement.indices & ~bound)) ||
-                     (contains(statement.lanes, index) && !whole && (statement.indices & ~inside & ~statement.single) == 0);
+                     (contains(statement.lanes, index) && !whole && (left & ~statement.single) == 0);
   made.vector = whole && !contains(statement.keyed, index) && !(options_.strict_fp && statement.sums(index));
 
+  const auto advances = [&](std::size_t factor) {
+    return before.factors[factor].state != after.factors[factor].state && !statement.reads_again(factor);
+  };
+  const std::size_t factors = statement.factors.size();
   std::size_t advanced = 0;
-  for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
-    if (before.factors[factor].state != after.factors[factor].state && !statement.reads_again(factor)) ++advanced;
-  }
+  for (std::size_t factor = 0; factor < factors; ++factor) advanced += advances(factor) ? 1 : 0;
   const std::span<AdvancedAccess> accesses = rows_.add<AdvancedAccess>(advanced);
-  const std::span<Movement> moved = rows_.add<Movement>(statement.factors.size());
+  const std::span<Movement> moved = rows_.add<Movement>(factors);
   auto next = accesses.begin();
-  for (std::size_t factor = 0; factor < statement.factors.size(); ++factor) {
-    const AccessModel& access = *statement.factors[factor];
-    moved[factor] = {};
+  for (std::size_t factor = 0; factor < factors; ++factor) {
     if (statement.reads_again(factor)) continue;
-    moved[factor] = access.sparse() ? move_sparse(number, factor, bound, index, shared, before, after)
-                                    : move_dense(number, access, bound, index, before, after);
-    if (before.factors[factor].state != after.factors[factor].state)
-      *next++ = advance(number, factor, bound, index, shared, before, after, made);
-  }
-  if (!whole) {
-    made.inside_stream_ns = least_streamed(statement, bound, index, after.iterations_below) / options_.machine.stream[0];
-    made.inside_vector_ns = after.iterations_below * statement.flops * options_.machine.vector_flop;
+    const AccessModel& access = *statement.factors[factor];
+    moved[factor] = access.sparse() ? move_sparse(loop, factor) : move_dense(loop, access);
+    if (advances(factor)) *next++ = advance(loop, factor, made);
   }
   made.advanced = accesses;
   made.factors = moved.data();
-  made.written = write_dense(number, bound, index, before, after);
+  made.written = write_dense(loop);
   // One vector after the other: the row stays in registers.
   const IndexSet row = statement.target->indices() & ~bound;
   made.row_stays = (row & ~one_index(index)) == 0 && fits_registers(combinations(row) * statement.target->scalar_bytes());
@@ -520,13 +500,15 @@ void StatementModels::describe_loop(std::uint32_t number, IndexSet bound, IndexI
   if (whole) {
     const double sum = statement.sums(index) ? options_.machine.vector_sum : 0;
     made.vector_ns = statement.flops * extent(index) * options_.machine.vector_flop + sum;
-  } else if (const IndexSet left = statement.indices & ~inside; (left & (left - 1)) == 0) {
-    const auto last = static_cast<IndexId>(std::countr_zero(left));
-    const StatementLoop& rows = loop(number, inside, last, false);
-    const bool stays = rows.row_stays && statement.sums(index);
-    made.row_end_ns = rows.vector ? row_end(statement, last, stays) : 0;
-    made.joins = made.row_end_ns > 0 && joins(statement, index, last);
+    return;
   }
+  made.inside_stream_ns = least_streamed(loop) / options_.machine.stream[0];
+  made.inside_vector_ns = after.iterations_below * statement.flops * options_.machine.vector_flop;
+  if ((left & (left - 1)) != 0) return;
+  const auto last = static_cast<IndexId>(std::countr_zero(left));
+  const StatementLoop& rows = this->loop(number, loop.below(), last, false);
+  made.row_end_ns = rows.vector ? row_end(statement, last, rows.row_stays && statement.sums(index)) : 0;
+  made.joins = made.row_end_ns > 0 && joins(statement, index, last);
 }
 
 }  // namespace weft

@@ -14,10 +14,9 @@
 
 #include "engine/plan/cost/access_model.h"
 #include "engine/plan/cost/batch_size.h"
-#include "engine/plan/cost/drain.h"
-#include "engine/plan/cost/interval_table.h"
 #include "engine/plan/cost/co_iteration.h"
-#include "engine/plan/cost/short_row.h"
+#include "engine/plan/cost/interval_table.h"
+#include "engine/plan/cost/sparse_target.h"
 #include "engine/plan/estimate/joins.h"
 #include "engine/plan/estimate/product_estimate.h"
 
@@ -137,33 +136,40 @@ class StatementModels {
   StatementModels(const StatementModels&) = delete;
   StatementModels& operator=(const StatementModels&) = delete;
 
-  static constexpr std::size_t usual_factors = 4;
   static constexpr TensorId no_operand = ~TensorId{0};
   struct Statement {
-    IndexSet indices = 0;
-    std::vector<std::shared_ptr<const AccessModel>> factors;
-    std::shared_ptr<const AccessModel> target;
-    ShortRow<TensorId, usual_factors> operands;  // per factor, of sparse operands: the tensor; no_operand
-    ShortRow<int, usual_factors> first_bits;  // per factor, of its modes in a JoinSet; negative: not part of joins
-    // Modes of sparse operands, with their indices: per factor, of those that a sparse intermediate is made from; of all.
+    // Modes of sparse operands, with their indices.
     using FilteringModes = std::vector<std::pair<JoinSet, IndexId>>;
-    std::vector<FilteringModes> made_of;
+    struct Factor {
+      std::shared_ptr<const AccessModel> access;
+      TensorId operand = no_operand;  // the tensor of a sparse one
+      int first_bit = -1;             // of its modes in a JoinSet; negative: not part of joins
+      IndexSet key = 0;               // of a sparse intermediate inside a nest: what sparse factors of its writer restrict
+      bool copy = false;              // for lookups, and the statement that fills it
+      std::uint32_t filler = 0;
+      std::uint32_t read_by = 0;      // the first factor that is the same: T of T(i,j) * T(i,j) is read once
+      IndexSet returning = 0;         // the loops over others' indices that come back to its rows
+      FilteringModes made_of;         // what a sparse intermediate is made from
+
+      const AccessModel& operator*() const { return *access; }
+      const AccessModel* operator->() const { return access.get(); }
+    };
+
+    IndexSet indices = 0;
+    std::vector<Factor> factors;
+    std::shared_ptr<const AccessModel> target;
     FilteringModes filtering_modes;
     bool reads_stored = false;    // any of its factors is made from others
-    std::uint64_t copies = 0;     // a bit per factor that is a copy for lookups
-    ShortRow<std::uint32_t, usual_factors> fillers;  // of those, by factor: the statements that fill them
-    bool fills_copy = false;      // is such a copy's own
+    bool reads_copy = false;      // any is a copy for lookups
+    bool fills_copy = false;      // it fills one
     bool walks = false;           // one loop that no other statement shares may walk over a chain of levels: of one sparse operand
-    ShortRow<std::uint32_t, usual_factors> read_by;  // per factor, the first that is the same: T of T(i,j) * T(i,j) is read once
-    bool reads_again(std::size_t factor) const { return read_by[factor] != factor; }
+    bool reads_again(std::size_t factor) const { return factors[factor].read_by != factor; }
     IndexSet unasked = 0;         // indices of one sparse operand alone: nothing asks for their coordinates (loop/flat_walk.h)
     bool dense_target = false;
     double handing_over = 0;      // bytes of a dense target whose elements change their order at the end
-    ShortRow<IndexSet, usual_factors> keys;   // per factor, of sparse intermediates: what sparse factors of their writers restrict
     IndexSet filtered = 0;        // indices of sparse factors
     bool leaves_out = false;      // a factor: by its entries, or at sums of indices that are out of range for some coordinates
-    ShortRow<IndexSet, usual_factors> returning;  // per factor, the loops over others' indices that come back to its rows
-    // Of those the loops over slices some of which are far heavier than the mean: distinct rows in the slice of an entry.
+    // Of the loops that come back to rows those over slices some of which are far heavier than the mean: distinct rows in the slice of an entry.
     struct HeavySlices {
       const AccessModel* access;
       IndexId index;
@@ -193,6 +199,12 @@ class StatementModels {
     double flops = 0;
     double scalar_body_ns = 0;
     double least_body_ns = 0;  // whatever the loops
+    /// Share of the combinations of these indices that the operands among its factors have, wherever their levels are bound.
+    double fill(IndexSet bound) const {
+      double share = 1;
+      for (const Factor& factor : factors) share *= factor->fill(bound);
+      return share;
+    }
     /// Whether the loops over what `bound` leaves are such a product, of which the loop over `index` is the first: as code generation has
     /// it, a root loop goes over rows or what is around them, and matrices that the nest makes itself are none.
     bool begins_product(IndexSet bound, IndexId index) const {
@@ -240,8 +252,6 @@ class StatementModels {
 
   /// Share of the combinations of the indices of `bound` that the sparse factors let through, by independence.
   double density(std::uint32_t statement, IndexSet bound) { return prefix(statement, bound).density; }
-  /// The same wherever levels are bound, and for operands alone.
-  double fill(std::uint32_t statement, IndexSet bound) const;
   /// What filters the loops over `bound`.
   JoinSet filters(std::uint32_t statement, IndexSet bound) { return prefix(statement, bound).filters; }
   /// Iterations of the innermost loop of a statement for one iteration of the loops of `bound`.
@@ -259,13 +269,13 @@ class StatementModels {
   bool any_joins() const { return !occurrences_.empty(); }
   /// Of a set, the accesses that have one of these indices, or one of those that have one, and so on.
   JoinSet joined_with(JoinSet set, IndexSet indices) const;
-  /// What counted joins are off independence.
   /// Whether several factors are one sparse operand.
   bool any_repeats() const { return repeats_; }
   /// What a factor lets through of what those in front of `before` among `beside` do, the same tensor at the same indices: all of the
   /// second A(i,j) in A(i,j) * A(i,j); 1: nothing.
   static double let_through_before(const Statement& statement, std::size_t factor, const Statement& beside, std::size_t before,
                                    IndexSet bound);
+  /// What counted joins are off independence.
   double join_ratio(JoinSet set);
   /// Joins whose ratio was asked for and that were not counted, ascending.
   std::vector<JoinSet> uncounted() const;
@@ -305,6 +315,20 @@ class StatementModels {
     bool shared = false;
     StatementLoop* loop = nullptr;
   };
+  // A loop of a statement while it is described: over `index`, below the loops over `bound`.
+  struct DescribedLoop {
+    std::uint32_t number;
+    const Statement& statement;
+    IndexSet bound;
+    IndexId index;
+    bool shared;
+    const Prefix& outside;
+    const Prefix& inside;
+    IndexSet below() const { return bound | one_index(index); }
+    /// The indices that loops inside go over.
+    IndexSet left() const { return statement.indices & ~below(); }
+    IndexSet left(const AccessModel& access) const { return access.indices() & ~below(); }
+  };
   struct Known {
     ScheduledAccess access;
     AccessPath path;
@@ -319,36 +343,26 @@ class StatementModels {
   KeyedPrice made_workspace(std::uint32_t writer, IndexSet shared);
   JoinSet filtering_modes(std::uint32_t statement, std::size_t factor, BoundState state) const;
   Prefix& prefix(std::uint32_t statement, IndexSet bound);
-  void describe_loop(std::uint32_t number, IndexSet bound, IndexId index, bool shared, const Prefix& before, StatementLoop& made);
-  // What the loop over `index` does to an access that it binds levels of.
-  AdvancedAccess advance(std::uint32_t number, std::size_t factor, IndexSet bound, IndexId index, bool shared, const Prefix& before,
-                         const Prefix& after, StatementLoop& made);
+  void describe(const DescribedLoop& loop, StatementLoop& made);
+  // What the loop does to an access that it binds levels of.
+  AdvancedAccess advance(const DescribedLoop& loop, std::size_t factor, StatementLoop& made);
   double spread(const AccessModel& access, IndexSet block) const;
-  double touched(std::uint32_t statement, IndexSet bound, const Prefix& before, IndexSet more);
+  double touched(const DescribedLoop& loop, IndexSet more);
   std::size_t cache_level(const AccessModel& access, IndexSet block, double bytes, double all_bytes) const;
   IndexSet returning(Statement& statement, const AccessModel& access) const;
-  double occurring(std::uint32_t statement, const AccessModel& access, IndexSet bound) const;
-  double occurring_bytes(std::uint32_t statement, const AccessModel& access, IndexSet bound, double bytes) const;
-  std::size_t rows_from(std::uint32_t statement, const AccessModel& access, IndexSet bound, const Prefix& below) const;
-  // Below the loops over `bound`; `inside` is the prefix with the index.
-  Movement move_again(std::uint32_t statement, const AccessModel& access, IndexSet bound, IndexId index, const Prefix& outside,
-                      const Prefix& inside);
-  Movement move_dense(std::uint32_t statement, const AccessModel& access, IndexSet bound, IndexId index, const Prefix& outside,
-                      const Prefix& inside);
-  Movement write_dense(std::uint32_t statement, IndexSet bound, IndexId index, const Prefix& outside, const Prefix& inside);
-  Movement move_sparse(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index, bool shared, const Prefix& outside,
-                       const Prefix& inside);
+  static double occurring(const Statement& statement, const AccessModel& access, IndexSet bound);
+  double occurring_bytes(const Statement& statement, const AccessModel& access, IndexSet bound, double bytes) const;
+  std::size_t rows_from(const Statement& statement, const AccessModel& access, IndexSet bound, const Prefix& below) const;
+  Movement move_again(const DescribedLoop& loop, const AccessModel& access) const;
+  Movement move_dense(const DescribedLoop& loop, const AccessModel& access);
+  Movement write_dense(const DescribedLoop& loop);
+  Movement move_sparse(const DescribedLoop& loop, std::size_t factor);
   static bool is_met(const Statement& statement, std::size_t factor);
   void describe_unasked(const Contraction& step, const Contractions& contractions, const AccessPaths& paths, Statement& statement) const;
-  double walked_rows(std::uint32_t statement, const AccessModel& access, IndexSet inside, IndexId index, BoundState after) const;
-  double unforeseen_ns(std::uint32_t statement, std::size_t factor, IndexSet bound, IndexId index, bool shared, const Prefix& outside,
-                       const Prefix& inside);
-  static bool enters_again(const Statement& statement, const AccessModel& access, BoundState before);
-  double entering_inside_ns(std::uint32_t statement, const AccessModel& access, IndexSet bound, IndexId index, const Prefix& inside,
-                            BoundState after);
-  double share_below(std::uint32_t statement, const AccessModel& access, IndexSet bound, IndexId index, const Prefix& inside,
-                     BoundState after);
-  double least_streamed(const Statement& statement, IndexSet bound, IndexId index, double iterations) const;
+  double walked_rows(const DescribedLoop& loop, const AccessModel& access, BoundState after) const;
+  double unforeseen_ns(const DescribedLoop& loop, std::size_t factor);
+  double share_below(const DescribedLoop& loop, const AccessModel& access, BoundState after);
+  double least_streamed(const DescribedLoop& loop) const;
   double row_end(const Statement& statement, IndexId row, bool stays) const;
   static bool joins(const Statement& statement, IndexId outer, IndexId row);
   void describe_dense_loops(Statement& statement) const;

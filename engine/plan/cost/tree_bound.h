@@ -1,4 +1,4 @@
-// A bound for whole contraction trees, before anything is decided about loops.
+// A bound for whole contraction trees, before anything is decided about loops; tree_bound.cpp has that of one alternative as well.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-#include "engine/plan/cost/drain.h"
+#include "engine/plan/cost/sparse_target.h"
 
 #include <doctest/doctest.h>
 
