@@ -99,16 +99,17 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ContractedTensor& 
   indices_ = index_set(access.indices);
   const TensorDeclaration* const parts =
       tensor.role == TensorRole::operand && !network.tensors[tensor.tensor].parts.empty() ? &network.tensors[tensor.tensor] : nullptr;
-  for (std::size_t mode = 0; parts != nullptr && mode < access.indices.size(); ++mode) located_ = located_ || parts->is_located(mode);
+  modes_.reserve(access.indices.size());
   for (std::size_t mode = 0; mode < access.indices.size(); ++mode) {
     const IndexId index = access.indices[mode];
-    mode_index_.push_back(index);
-    mode_extent_.push_back(static_cast<double>(parts != nullptr ? parts->extents[mode] : network.indices[index].extent));
+    located_ = located_ || (parts != nullptr && parts->is_located(mode));
+    modes_.push_back({index, static_cast<double>(parts != nullptr ? parts->extents[mode] : network.indices[index].extent)});
   }
   const bool stands = follows_ || !path.converts();
   const Format changed = stands ? Format{} : layout_of(path, facts_of(operands, tensor.tensor));
   const Format& layout = stands ? tensor.layout : changed;
   const bool stored = tensor.storage == Storage::stored;
+  levels_.reserve(modes_.size());
   for (std::size_t level = 0; level < access.indices.size(); ++level) {
     const std::uint32_t mode = stored ? layout.mode_order[level] : static_cast<std::uint32_t>(level);
     const LevelKind kind = stored ? layout.levels[level].kind : LevelKind::dense;
@@ -121,7 +122,7 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ContractedTensor& 
     }
     const bool located = parts != nullptr && parts->is_located(mode);
     const bool scanned = parts != nullptr && parts->is_unordered(mode);
-    levels_.push_back({access.indices[mode], mode, kind, mode_extent_[mode], located, needs, followed, scanned});
+    levels_.push_back({access.indices[mode], mode, kind, modes_[mode].extent, located, needs, followed, scanned});
   }
   contiguous_ = tensor.role == TensorRole::intermediate ? indices_
                 : levels_.empty() || levels_.back().located ? 0
@@ -139,8 +140,8 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ContractedTensor& 
     statistics_ = estimated_.get();
   }
 
-  positions_by_level_.push_back(1);
-  density_by_level_.push_back(1);
+  reached_.reserve(levels_.size() + 1);
+  reached_.emplace_back();
   ModeSet modes = 0;
   double combinations = 1;
   double in_range = 1;
@@ -151,23 +152,22 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ContractedTensor& 
     const bool sum = summed_ && parts->is_sum(level.mode) && !counts && !parts->is_cover(level.mode);
     if (sum) in_range *= share_in_range(*parts, level.mode, access, network);
     const bool dense = !sparse_ || !is_sparse(level.kind);
-    const double positions = follows_ ? 0 : dense ? positions_by_level_.back() * level.extent : statistics_->distinct(modes);
+    const double positions = follows_ ? 0 : dense ? reached_.back().positions * level.extent : statistics_->distinct(modes);
     // A start covers as many coordinates as its block has places, of which each is at one.
     combinations *= counts ? in_blocks : level.extent;
     if (summed_ && parts->is_cover(level.mode)) in_range *= in_blocks = places_of_block(*parts, level.mode, positions);
-    positions_by_level_.push_back(positions);
-    density_by_level_.push_back(combinations > 0 ? in_range * positions / combinations : 0);
+    reached_.push_back({positions, combinations > 0 ? in_range * positions / combinations : 0});
   }
   if (follows_) {
-    positions_by_modes_.assign(std::size_t{1} << mode_index_.size(), -1);
-    positions_by_level_.back() = statistics_->distinct((ModeSet{1} << mode_index_.size()) - 1);
+    positions_by_modes_.assign(std::size_t{1} << modes_.size(), -1);
+    reached_.back().positions = statistics_->distinct(all_modes());
   }
   adjacent_ = facts != nullptr && facts->adjacent != Adjacency::none && !converted_;
   if (facts != nullptr && facts->stored != nullptr && !facts->laid_out && sparse_ && !converted_) even_ = even_levels(*facts);
   // Positions and coordinates of a converted tensor take about what a CSF takes; of others the stored size is known.
   constexpr double coordinates = 6;
   bytes_ = facts != nullptr && !converted_ ? static_cast<double>(facts->bytes)
-                                           : positions_by_level_.back() * (scalar_bytes_ + (sparse_ ? coordinates : 0));
+                                           : entries() * (scalar_bytes_ + (sparse_ ? coordinates : 0));
 }
 
 void AccessModel::add_block(IndexSet indices, const Network& network) {
@@ -176,23 +176,16 @@ void AccessModel::add_block(IndexSet indices, const Network& network) {
 }
 
 BoundState AccessModel::bound(IndexSet indices) const {
+  if (follows_) return modes_of(indices);
   BoundState state = 0;
-  if (follows_) {
-    for (std::size_t mode = 0; mode < mode_index_.size(); ++mode) {
-      if (contains(indices, mode_index_[mode])) state |= BoundState{1} << mode;
-    }
-    return state;
-  }
   while (state < levels_.size() && (levels_[state].needs & ~indices) == 0) ++state;
   return state;
 }
 
-// Distances between rows, taken modulo the way, generate the multiples of the largest power of two that divides all of
-// them: the block begins a row at one of these places only, and covers a row's length from each.
 IndexSet AccessModel::dense_below() const {
   if (!sparse_ && !located_) return indices_;
+  if (follows_ || located_) return 0;
   IndexSet block = 0;
-  if (follows_ || located_) return block;
   for (std::size_t level = levels_.size(); level > 0 && weft::is_dense(levels_[level - 1].kind); --level) {
     block |= one_index(levels_[level - 1].index);
   }
@@ -220,6 +213,8 @@ IndexSet AccessModel::straight_below() const {
   return found;
 }
 
+// Distances between rows, taken modulo the way, generate the multiples of the largest power of two that divides all of
+// them: the block begins a row at one of these places only, and covers a row's length from each.
 double AccessModel::reached_share(IndexSet block, std::uint64_t way_bytes, double line_bytes) const {
   if (intermediate_) return 1;
   std::uint64_t distance = static_cast<std::uint64_t>(scalar_bytes_);  // its low bits count, so that it may overflow
@@ -255,8 +250,8 @@ bool AccessModel::adjacent(IndexId index, IndexSet block) const {
 std::uint32_t AccessModel::even_levels(const OperandFacts& facts) const {
   std::uint32_t even = 0;
   for (std::uint32_t level = 1; level < levels_.size(); ++level) {
-    const double above = positions_by_level_[level];
-    if (!is_compressed(levels_[level].kind) || positions_by_level_[level + 1] > 2 * short_fiber_entries * above) continue;
+    const double above = reached_[level].positions;
+    if (!is_compressed(levels_[level].kind) || reached_[level + 1].positions > 2 * short_fiber_entries * above) continue;
     const FiberLengths lengths = facts.exact().fibers(level);
     const bool known = lengths.maximum > 0 && lengths.maximum <= short_fiber_entries;
     if (known && lengths.mean == static_cast<double>(lengths.maximum)) even |= std::uint32_t{1} << level;
@@ -273,7 +268,7 @@ double AccessModel::places_of_block(const TensorDeclaration& tensor, std::size_t
 
 double AccessModel::product_of_extents(BoundState modes) const {
   double product = 1;
-  for (; modes != 0; modes &= modes - 1) product *= mode_extent_[static_cast<std::size_t>(std::countr_zero(modes))];
+  for (; modes != 0; modes &= modes - 1) product *= modes_[static_cast<std::size_t>(std::countr_zero(modes))].extent;
   return product;
 }
 
@@ -285,25 +280,23 @@ double AccessModel::positions_of(BoundState modes) const {
   if (known >= 0) return known;
   const double distinct = modes == 0 ? 1 : statistics_->distinct(modes);
   const double combinations = product_of_extents(modes);
-  const bool last = modes + 1 == BoundState{1} << mode_index_.size();
   const bool first = (modes & (modes - 1)) == 0;
-  known = !last && (first || !chained_) && may_be_dense(combinations, distinct, fill_limit_) ? combinations : distinct;
+  known = modes != all_modes() && (first || !chained_) && may_be_dense(combinations, distinct, fill_limit_) ? combinations : distinct;
   return known;
 }
 
 bool AccessModel::is_dense(BoundState modes) const {
-  const bool last = modes + 1 == BoundState{1} << mode_index_.size();
   const bool in_chain = chained_ && (modes & (modes - 1)) != 0;
-  return !last && !in_chain && positions_of(modes) == product_of_extents(modes);
+  return modes != all_modes() && !in_chain && positions_of(modes) == product_of_extents(modes);
 }
 
 double AccessModel::positions(BoundState state) const {
-  return follows_ ? positions_of(state) : positions_by_level_[state];
+  return follows_ ? positions_of(state) : reached_[state].positions;
 }
 
 double AccessModel::density(BoundState state) const {
   if (!leaves_out()) return 1;
-  if (!follows_) return density_by_level_[state];
+  if (!follows_) return reached_[state].density;
   const double combinations = product_of_extents(state);
   return combinations > 0 ? positions_of(state) / combinations : 0;
 }
@@ -316,9 +309,7 @@ ModeSet AccessModel::bound_modes(BoundState state) const {
 }
 
 BoundState AccessModel::shared_with(const AccessModel& other, BoundState others, BoundState state) const {
-  for (std::size_t mode = 0; mode < mode_index_.size(); ++mode) {
-    if (mode_index_[mode] != other.mode_index_[mode]) return 0;
-  }
+  if (!std::ranges::equal(modes_, other.modes_, {}, &AccessedMode::index, &AccessedMode::index)) return 0;
   const ModeSet reached = other.bound_modes(others);
   if (follows_) return state & reached;
   BoundState level = 0;
@@ -328,10 +319,7 @@ BoundState AccessModel::shared_with(const AccessModel& other, BoundState others,
 
 double AccessModel::fill(IndexSet indices) const {
   if (!sparse_ || intermediate_) return 1;
-  ModeSet modes = 0;
-  for (std::size_t mode = 0; mode < mode_index_.size(); ++mode) {
-    if (contains(indices, mode_index_[mode])) modes |= ModeSet{1} << mode;
-  }
+  const ModeSet modes = modes_of(indices);
   const double combinations = product_of_extents(modes);
   return combinations > 0 ? statistics_->distinct(modes) / combinations : 0;
 }
@@ -339,10 +327,10 @@ double AccessModel::fill(IndexSet indices) const {
 double AccessModel::distinct_in_heavy_slices(IndexId slices, IndexId counted) const {
   if (exact_ == nullptr || located_) return 0;
   const auto mode_of = [&](IndexId index) {
-    return static_cast<std::size_t>(std::find(mode_index_.begin(), mode_index_.end(), index) - mode_index_.begin());
+    return static_cast<std::size_t>(std::ranges::find(modes_, index, &AccessedMode::index) - modes_.begin());
   };
   const std::size_t modes[] = {mode_of(slices), mode_of(counted)};
-  return std::max(modes[0], modes[1]) < mode_index_.size() ? weft::distinct_in_heavy_slices(*exact_, modes[0], modes[1]) : 0;
+  return std::max(modes[0], modes[1]) < modes_.size() ? weft::distinct_in_heavy_slices(*exact_, modes[0], modes[1]) : 0;
 }
 
 std::vector<LevelStep> AccessModel::steps(BoundState from, BoundState to) const {
@@ -358,7 +346,7 @@ bool AccessModel::is_sparse_at(BoundState state) const {
 
 double AccessModel::largest_share(IndexId root) const {
   if (converted_ || !sparse_ || levels_.size() < 2 || levels_[0].index != root || levels_[0].located) return 0;
-  const double below = positions_by_level_[2];
+  const double below = reached_[2].positions;
   return below > 0 ? static_cast<double>(statistics_->fibers(1).maximum) / below : 0;
 }
 
@@ -403,7 +391,7 @@ double AccessModel::repeats_in_walk(BoundState state, IndexSet target) const {
   BoundState above = state - static_cast<BoundState>(walked(state));
   for (BoundState level = above; level < state; ++level)
     if (contains(target, levels_[level].index)) above = level + 1;
-  return entries() / std::max(1.0, positions(above));
+  return entries_below(above);
 }
 
 double AccessModel::bytes_read(IndexSet unasked) const {
@@ -424,8 +412,8 @@ IndexSet AccessModel::innermost(BoundState state) const {
   if (state == 0) return 0;
   if (!converted_) return one_index(levels_[state - 1].index);
   IndexSet found = 0;
-  for (std::size_t mode = 0; mode < mode_index_.size(); ++mode)
-    if ((bound_modes(state) >> mode & 1) != 0) found |= one_index(mode_index_[mode]);
+  for (std::size_t mode = 0; mode < modes_.size(); ++mode)
+    if ((bound_modes(state) >> mode & 1) != 0) found |= one_index(modes_[mode].index);
   return found;
 }
 
@@ -437,7 +425,7 @@ double AccessModel::fibers_inside(BoundState state) const {
     for (BoundState level = state; level < levels_.size(); ++level) fibers += positions(level) / above;
     return fibers;
   }
-  const auto left = static_cast<double>(mode_index_.size()) - std::popcount(state);
+  const auto left = static_cast<double>(modes_.size()) - std::popcount(state);
   const double below = std::max(1.0, entries() / above);
   for (double level = 0; level < left; ++level) fibers += std::pow(below, level / left);
   return fibers;
@@ -458,30 +446,26 @@ double AccessModel::unforeseen_ends(BoundState state, IndexSet unasked, bool in_
 
 // Unasked ones come first, and with them the mode that makes the fewest fibers.
 double AccessModel::unforeseen_end_below(BoundState state, IndexSet unasked) const {
-  const ModeSet all = (ModeSet{1} << mode_index_.size()) - 1;
   const ModeSet modes = bound_modes(state);
   const ModeSet range = modes | modes_of(unasked);
-  double below = std::numeric_limits<double>::infinity();
-  for (ModeSet left = all & ~range; left != 0; left &= left - 1)
-    below = std::min(below, statistics_->distinct(range | (left & (~left + 1))));
   const double fibers = modes != 0 ? statistics_->distinct(modes) : 1;
   if (fibers <= 0) return 0;
-  return range == all ? unforeseen_range_end(statistics_->distinct(all) / fibers) : end_of_fiber(modes, below / fibers);
+  return range == all_modes() ? unforeseen_range_end(statistics_->distinct(range) / fibers)
+                              : end_of_fiber(modes, fewest_below(range).count / fibers);
 }
 
 ModeSet AccessModel::modes_of(IndexSet indices) const {
   ModeSet modes = 0;
-  for (std::size_t mode = 0; mode < mode_index_.size(); ++mode)
-    if (contains(indices, mode_index_[mode])) modes |= ModeSet{1} << mode;
+  for (std::size_t mode = 0; mode < modes_.size(); ++mode)
+    if (contains(indices, modes_[mode].index)) modes |= ModeSet{1} << mode;
   return modes;
 }
 
 double AccessModel::end_of_fiber(ModeSet above, double length) const {
-  const ModeSet all = (ModeSet{1} << mode_index_.size()) - 1;
-  const ModeSet left = all & ~above;
+  const ModeSet left = all_modes() & ~above;
   if (length <= 1 || exact_ == nullptr || located_ || !std::has_single_bit(left)) return unforeseen_end(length);
   const auto mode = static_cast<std::size_t>(std::countr_zero(left));
-  if (company_.empty()) company_.assign(mode_index_.size(), -1);
+  if (company_.empty()) company_.assign(modes_.size(), -1);
   if (company_[mode] < 0) company_[mode] = share_with_company(*exact_, mode);
   return unforeseen_end(length, company_[mode]);
 }
@@ -503,24 +487,26 @@ double AccessModel::ends_in_levels(std::size_t level, ModeSet passed, bool in_ra
   return ends;
 }
 
+AccessModel::Fibers AccessModel::fewest_below(ModeSet modes) const {
+  Fibers fewest{all_modes(), std::numeric_limits<double>::infinity()};
+  for (ModeSet left = all_modes() & ~modes; left != 0; left &= left - 1) {
+    const ModeSet more = modes | (left & (~left + 1));
+    const double count = statistics_->distinct(more);
+    if (count < fewest.count) fewest = {more, count};
+  }
+  return fewest;
+}
+
 // The order of converted levels is open where their cost is asked for, which may not depend on it: the mode that makes the fewest
 // fibers is taken to come first.
 double AccessModel::ends_in_any_order(ModeSet modes) const {
-  const ModeSet all = (ModeSet{1} << mode_index_.size()) - 1;
   double ends = 0;
   double fibers = statistics_->distinct(modes);
-  while (modes != all && fibers > 0) {
-    ModeSet next = all;
-    double fewest = std::numeric_limits<double>::infinity();
-    for (ModeSet left = all & ~modes; left != 0; left &= left - 1) {
-      const ModeSet more = modes | (left & (~left + 1));
-      const double below = statistics_->distinct(more);
-      if (below >= fewest) continue;
-      next = more;
-      fewest = below;
-    }
-    ends += fibers * end_of_fiber(std::exchange(modes, next), fewest / fibers);
-    fibers = fewest;
+  while (modes != all_modes() && fibers > 0) {
+    const Fibers next = fewest_below(modes);
+    ends += fibers * end_of_fiber(modes, next.count / fibers);
+    modes = next.modes;
+    fibers = next.count;
   }
   return ends;
 }
@@ -529,9 +515,7 @@ std::uint32_t AccessModel::filtering_modes(BoundState state) const {
   if (!sparse_) return 0;
   if (follows_) return state == 0 || is_dense(state) ? 0 : state;
   while (state > 0 && !is_sparse(levels_[state - 1].kind)) --state;
-  std::uint32_t modes = 0;
-  for (BoundState level = 0; level < state; ++level) modes |= std::uint32_t{1} << levels_[level].mode;
-  return modes;
+  return bound_modes(state);
 }
 
 // Whether the loops over all levels but the first stand directly in each other, and no other statement shares them.
@@ -545,12 +529,12 @@ bool AccessModel::stands_together(const std::vector<IndexId>& loops, std::size_t
 
 Format AccessModel::realized(const std::vector<IndexId>& loops, std::size_t shared) const {
   const bool chained = chained_ && stands_together(loops, shared);
-  Format format = sparse_format(mode_index_.size(), scalar_);
+  Format format = sparse_format(modes_.size(), scalar_);
   format.mode_order.clear();
   BoundState modes = 0;
   for (const IndexId index : loops) {
-    for (std::uint32_t mode = 0; mode < mode_index_.size(); ++mode) {
-      if (mode_index_[mode] != index) continue;
+    for (std::uint32_t mode = 0; mode < modes_.size(); ++mode) {
+      if (modes_[mode].index != index) continue;
       modes |= BoundState{1} << mode;
       Level& level = format.levels[format.mode_order.size()];
       const std::size_t above = format.mode_order.size();

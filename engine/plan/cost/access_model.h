@@ -1,4 +1,5 @@
-// What the cost model knows of one access: how many positions are reached when a set of indices is bound.
+// AccessPath: how the loops reach the entries of one occurrence of an operand. As SQLite's WhereLoop: a way in, and what setting it up
+// takes; the search chooses one per occurrence. AccessModel: how many positions an access reaches when a set of indices is bound.
 #pragma once
 
 #include <algorithm>
@@ -9,14 +10,11 @@
 #include <vector>
 
 #include "engine/network/code_forms.h"
-#include "engine/plan/cost/short_row.h"
 #include "engine/plan/schedule/contractions.h"
 #include "runtime/level_traits.h"
 #include "weft/format.h"
 
 namespace weft {
-
-struct OperandFacts;
 
 /// A dense level costs memory for every combination of coordinates, and visits the empty ones where it drives; it turns
 /// every search into a lookup. Dense where it is cheap, where it is nearly free and where it is affordable are priced,
@@ -135,7 +133,7 @@ class AccessModel {
   double bytes() const { return bytes_; }
   /// Without the coordinates of the last level where nothing asks for them. Where the order of levels is open unasked indices come last.
   double bytes_read(IndexSet unasked) const;
-  double entries() const { return positions_by_level_.back(); }
+  double entries() const { return reached_.back().positions; }
   /// Below a position, in the mean.
   double entries_below(BoundState state) const { return entries() / std::max(1.0, positions(state)); }
   double scalar_bytes() const { return scalar_bytes_; }
@@ -202,7 +200,10 @@ class AccessModel {
  private:
   static constexpr double most_remembered = 250;  // entries; 400 were, but between loops with branches of their own fewer are
 
-  double ratio(BoundState below, BoundState above) const;
+  double ratio(BoundState below, BoundState above) const {
+    const double parents = positions(above);
+    return parents > 0 ? positions(below) / parents : 0;
+  }
   bool has_one_entry(std::size_t level) const;
   bool has_runs(std::size_t level) const {
     return sparse_ && level + 1 < levels_.size() && is_sparse(levels_[level].kind) && is_per_parent(levels_[level + 1].kind) &&
@@ -212,6 +213,13 @@ class AccessModel {
   double ends_in_levels(std::size_t level, ModeSet passed, bool in_range) const;
   std::uint32_t even_levels(const OperandFacts& facts) const;
   double ends_in_any_order(ModeSet modes) const;
+  // Tuples over these modes and one more, the one that makes the fewest; infinitely many where there is no more.
+  struct Fibers {
+    ModeSet modes;
+    double count;
+  };
+  Fibers fewest_below(ModeSet modes) const;
+  ModeSet all_modes() const { return (ModeSet{1} << modes_.size()) - 1; }
   ModeSet modes_of(IndexSet indices) const;
   double positions_of(BoundState modes) const;
   bool is_dense(BoundState modes) const;
@@ -233,14 +241,19 @@ class AccessModel {
     IndexSet followed = 0;  ///< LevelStep::followed
     bool scanned = false;  ///< coordinates come in no order
   };
-  static constexpr std::size_t usual_order = 6;
+  struct AccessedMode {
+    IndexId index = 0;
+    double extent = 0;
+  };
+  struct ReachedLevel {
+    double positions = 1;
+    double density = 1;
+  };
 
   Scalar scalar_;
-  ShortRow<StoredLevel, usual_order> levels_;
-  ShortRow<IndexId, usual_order> mode_index_;
-  ShortRow<double, usual_order> mode_extent_;
-  ShortRow<double, usual_order + 1> positions_by_level_;  // levels bound: 0 … order
-  ShortRow<double, usual_order + 1> density_by_level_;
+  std::vector<AccessedMode> modes_;
+  std::vector<StoredLevel> levels_;
+  std::vector<ReachedLevel> reached_;  // levels bound: 0 … order
   mutable std::vector<double> positions_by_modes_;  // negative: not asked yet
   mutable std::vector<double> company_;             // share_with_company() by the mode left out, once asked for
   mutable std::vector<double> ends_;                // by state, likewise
@@ -260,11 +273,6 @@ class AccessModel {
   double scalar_bytes_ = 8;
 };
 
-inline double AccessModel::ratio(BoundState below, BoundState above) const {
-  const double parents = positions(above);
-  return parents > 0 ? positions(below) / parents : 0;
-}
-
 template <class Visit>
 void AccessModel::for_each_step(BoundState from, BoundState to, const Visit& visit) const {
   if (!follows_) {
@@ -280,7 +288,7 @@ void AccessModel::for_each_step(BoundState from, BoundState to, const Visit& vis
   BoundState state = from;
   for (BoundState added = to & ~from; added != 0; added &= added - 1) {
     const BoundState next = state | (added & (~added + 1));
-    const bool runs = chained_ && (next & (next - 1)) != 0 && next + 1 != BoundState{1} << mode_index_.size();
+    const bool runs = chained_ && (next & (next - 1)) != 0 && next != all_modes();
     visit(LevelStep{ratio(next, state), !is_dense(next), state == from, next, LevelKind::compressed, false, runs});
     state = next;
   }
