@@ -1,11 +1,11 @@
 #include "engine/plan/cost/co_iteration.h"
 
-#include "engine/network/code_forms.h"
-#include "runtime/level_traits.h"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include "engine/network/code_forms.h"
+#include "runtime/level_traits.h"
 
 namespace weft {
 
@@ -77,17 +77,7 @@ double probe_ns(LevelKind kind) {
   constexpr double slot_ns = 6;  // the first slot may be another key's: a branch mispredict
   constexpr double bit_ns = 0.8;  // SpMV of 20 entries a row with x as a bitmap of 1 % takes 0.5 ns an entry, as with x dense
   constexpr double workspace_ns = 1.5;
-  switch (kind) {
-    case LevelKind::hashed: return slot_ns;
-    case LevelKind::bitmap: return bit_ns;
-    case LevelKind::accumulator:
-    case LevelKind::dense:
-    case LevelKind::compressed:
-    case LevelKind::compressed_nonunique:
-    case LevelKind::variable:
-    case LevelKind::singleton: break;
-  }
-  return workspace_ns;
+  return has_slots(kind) ? slot_ns : has_bits(kind) ? bit_ns : workspace_ns;
 }
 
 // Some vectors from where the last lookup ended; what is further away is searched for.
@@ -151,17 +141,17 @@ CoIteration meet_tables(const Machine& machine, std::span<Participant> participa
   const auto tables = std::ranges::count(participants, Table::several_modes, &Participant::table);
   CoIteration best;
   best.ns = std::numeric_limits<double>::infinity();
-  std::size_t best_driver = participants.size();
-  const auto drive = [&](std::size_t driver) {
-    for (std::size_t number = 0; number < participants.size(); ++number) participants[number].part.drive = number == driver;
+  const Participant* best_driver = nullptr;
+  const auto drive = [&](const Participant* driver) {
+    for (Participant& participant : participants) participant.part.drive = &participant == driver;
   };
-  for (std::size_t driver = 0; driver < participants.size(); ++driver) {
-    if (tables > (participants[driver].table == Table::several_modes ? 1 : 0)) continue;
-    drive(driver);
+  for (const Participant& driver : participants) {
+    if (tables > (driver.table == Table::several_modes ? 1 : 0)) continue;
+    drive(&driver);
     const CoIteration co_iteration = price(machine, participants);
     if (co_iteration.ns >= best.ns) continue;
     best = co_iteration;
-    best_driver = driver;
+    best_driver = &driver;
   }
   drive(best_driver);
   return best;
@@ -174,15 +164,11 @@ CoIteration cheapest_co_iteration(const Machine& machine, std::span<Participant>
   if (tables && participants.size() > 1) return meet_tables(machine, participants);
   const CoIteration merged = merge_all(machine, participants);
   if (participants.size() < 2) return merged;
-  std::size_t shortest = 0;
-  for (std::size_t number = 1; number < participants.size(); ++number) {
-    if (participants[number].length < participants[shortest].length) shortest = number;
-  }
-  for (std::size_t number = 0; number < participants.size(); ++number) {
-    Intersection::Part& part = participants[number].part;
-    part.drive = number == shortest;
-    part.gallop = number != shortest && gallop_ns(machine, participants[number].length, participants[shortest].length) <
-                                            search_ns(machine, participants[number].length);
+  const auto shortest = std::ranges::min_element(participants, {}, &Participant::length);
+  for (Participant& participant : participants) {
+    participant.part.drive = &participant == &*shortest;
+    participant.part.gallop = !participant.part.drive && gallop_ns(machine, participant.length, shortest->length) <
+                                                             search_ns(machine, participant.length);
   }
   const CoIteration looked_up = price(machine, participants);
   return looked_up.ns < merged.ns ? looked_up : merged;

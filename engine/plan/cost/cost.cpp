@@ -1,6 +1,7 @@
 #include "engine/plan/cost/cost.h"
 
 #include <algorithm>
+#include <set>
 
 #include "engine/plan/cost/conversion.h"
 #include "engine/plan/cost/cost_model.h"
@@ -33,7 +34,7 @@ class CostSum {
       if (loops.empty()) {
         cost_.ns += model_.scalar_body(first);
       } else {
-        const NestTime work = walk_loop(schedule_, model_, nest, 0, 1, [this](const auto&... of) { return loop(of...); });
+        const LoopPrice work = walk_loop(schedule_, model_, nest, 0, 1, [this](const auto&... of) { return loop(of...); });
         cost_.ns += model_.root(loops.front(), nest, work.iterations, work.ns, &reduction).ns;
       }
       if (nest.last < last) cost_.ns += model_.materialising_ns(0, nest, last);
@@ -77,33 +78,22 @@ Cost loops_cost(const Schedule& schedule, const Problem& problem) {
   return CostSum(schedule, problem.network, model).sum();
 }
 
-// Joins are counted by the accesses of the network that was given; a part numbers its own.
-PlanOptions options_of_part(const PlanOptions& options, const std::vector<Occurrence>& counted, const Network& part,
-                            const std::vector<OperandFacts>& operands) {
-  PlanOptions own = options;
-  own.joins = renumbered(options.joins, counted, occurrences(part, operands));
-  return own;
-}
-
-// Stored assignments run one after the other.
-Cost forest_loops_cost(const Schedule& schedule, const Problem& problem, const std::vector<Occurrence>& counted) {
-  const auto& [network, operands, options] = problem;
-  Cost sum;
-  const auto parts = forest_parts(schedule, network, operands);
-  if (!parts) return sum;
-  for (const ForestPart& part : *parts) {
-    const bool joined = !options.joins.empty();
-    const PlanOptions own = joined ? options_of_part(options, counted, part.network, part.operands) : PlanOptions();
-    Cost cost = loops_cost(part.schedule, Problem{part.network, part.operands, joined ? own : options});
-    sum.ns += cost.ns;
-    sum.flops += cost.flops;
-    sum.nests_ns.insert(sum.nests_ns.end(), cost.nests_ns.begin(), cost.nests_ns.end());
-    for (LoopCost& loop : cost.loops) {
-      loop.statement += static_cast<std::uint32_t>(part.first_statement);
-      sum.loops.push_back(std::move(loop));
-    }
-  }
-  return sum;
+// The assignments that a schedule stores, which run one after the other, each as if it were the whole evaluation: calls with its schedule,
+// its problem, and its first statement in the whole. Joins are counted by the accesses of the network that was given; a part numbers its
+// own. `scheduled` is the given network without what the schedule does not store.
+template <class Visit>
+void each_part(const Schedule& schedule, const Network& scheduled, const Problem& given, const std::vector<Occurrence>& counted,
+               const Visit& visit) {
+  const auto visit_part = [&](const Schedule& part, const Network& network, const std::vector<OperandFacts>& operands, std::size_t first) {
+    if (given.options.joins.empty()) return visit(part, Problem{network, operands, given.options}, first);
+    PlanOptions own = given.options;
+    own.joins = renumbered(given.options.joins, counted, occurrences(network, operands));
+    visit(part, Problem{network, operands, own}, first);
+  };
+  if (scheduled.assignments.size() == 1) return visit_part(schedule, scheduled, given.operands, 0);
+  const auto parts = forest_parts(schedule, scheduled, given.operands);
+  if (!parts) return;
+  for (const ForestPart& part : *parts) visit_part(part.schedule, part.network, part.operands, part.first_statement);
 }
 
 Cost with_conversions(Cost cost, const Schedule& schedule, const std::vector<OperandFacts>& operands, const PlanOptions& options) {
@@ -117,30 +107,6 @@ Cost with_conversions(Cost cost, const Schedule& schedule, const std::vector<Ope
 Cost whole_cost(Cost cost, const Schedule& schedule, const Problem& problem) {
   return with_memory(with_conversions(std::move(cost), schedule, problem.operands, problem.options), schedule, problem);
 }
-
-}  // namespace
-
-Cost::Cost() = default;
-Cost::Cost(const Cost&) = default;
-Cost::Cost(Cost&&) noexcept = default;
-Cost& Cost::operator=(const Cost&) = default;
-Cost& Cost::operator=(Cost&&) noexcept = default;
-Cost::~Cost() = default;
-
-Cost time_cost(const Schedule& schedule, const Problem& problem, const CostModel& model) {
-  const auto& [network, operands, options] = problem;
-  return with_conversions(CostSum(schedule, network, model).sum(), schedule, operands, options);
-}
-
-Cost with_memory(Cost cost, const Schedule& schedule, const Problem& problem) {
-  MemoryPlan memory = memory_plan(schedule, problem);
-  cost.memory = std::move(memory.demands);
-  cost.peak_bytes = memory.peak_bytes;
-  cost.announced_bytes = memory.announced_bytes;
-  return cost;
-}
-
-namespace {
 
 // What sparse results and intermediates hold is priced too, and follows from the whole of their products and from what these keep.
 void add_uncounted_products(const Schedule& schedule, const Problem& problem, std::vector<JoinSet>& found) {
@@ -157,68 +123,7 @@ void add_uncounted_products(const Schedule& schedule, const Problem& problem, st
   }
 }
 
-}  // namespace
-
-std::vector<std::uint64_t> uncounted_joins(const Schedule& schedule, const Problem& problem) {
-  const auto& [network, operands, options] = problem;
-  std::vector<JoinSet> missing;
-  const auto missing_of = [&](const Schedule& one, const Network& alone, const std::vector<OperandFacts>& known, const PlanOptions& own) {
-    const CostModel model(contractions_of(one), Problem{alone, known, own});
-    static_cast<void>(CostSum(one, alone, model).sum());
-    std::vector<JoinSet> found = model.uncounted();
-    add_uncounted_products(one, Problem{alone, known, own}, found);
-    return found;
-  };
-  if (network.assignments.size() == 1) return missing_of(schedule, network, operands, options);
-  // Of joins with what the run itself stores nothing is known before but what the operands in them let through.
-  const std::vector<Occurrence> counted = occurrences(network, operands);
-  const auto add_part = [&](const Schedule& one, const Network& alone, const std::vector<OperandFacts>& known) {
-    const PlanOptions own = options_of_part(options, counted, alone, known);
-    const std::vector<Occurrence> numbered = occurrences(alone, known);
-    for (const JoinSet join : missing_of(one, alone, known, own)) {
-      for (const JoinSet part : joins_of_operands(join, numbered, counted)) {
-        const auto set = renumbered(part, numbered, counted);
-        if (set && !options.joins.contains(*set)) missing.push_back(*set);
-      }
-    }
-  };
-  const Network scheduled = scheduled_network(schedule, network);
-  if (scheduled.assignments.size() == 1) {
-    add_part(schedule, scheduled, operands);
-  } else if (const auto parts = forest_parts(schedule, scheduled, operands)) {
-    for (const ForestPart& part : *parts) add_part(part.schedule, part.network, part.operands);
-  }
-  std::ranges::sort(missing);
-  missing.erase(std::unique(missing.begin(), missing.end()), missing.end());
-  return missing;
-}
-
-Cost cost(const Schedule& schedule, const Problem& problem) {
-  const auto& [network, operands, options] = problem;
-  if (network.assignments.size() == 1) {
-    return whole_cost(loops_cost(schedule, problem), schedule, problem);
-  }
-  const Network scheduled = scheduled_network(schedule, network);
-  const std::vector<Occurrence> counted = options.joins.empty() ? std::vector<Occurrence>{} : occurrences(network, operands);
-  Cost loops = scheduled.assignments.size() > 1 ? forest_loops_cost(schedule, Problem{scheduled, operands, options}, counted)
-               : options.joins.empty()
-                   ? loops_cost(schedule, Problem{scheduled, operands, options})
-                   : loops_cost(schedule, Problem{scheduled, operands, options_of_part(options, counted, scheduled, operands)});
-  return whole_cost(std::move(loops), schedule, Problem{scheduled, operands, options});
-}
-
-Cost predicted_cost(const Schedule& schedule, const Problem& problem, unsigned threads) {
-  const auto& [network, operands, options] = problem;
-  PlanOptions these = options;
-  these.machine.threads = threads;
-  if (threads > 1) return cost(schedule, Problem{network, operands, these});
-  Schedule serial = schedule;
-  std::ranges::fill(serial.roots, RootReduction::serial);
-  return cost(serial, Problem{network, operands, these});
-}
-
-namespace {
-
+// Whether the levels of an access say over which coordinates a loop goes, and whether any access of the statements that share it does.
 bool drives(const ScheduledTensor& tensor, const ScheduledAccess& access, IndexId index, const Network& network) {
   for (std::size_t level = 0; level < tensor.format.order(); ++level) {
     const std::uint32_t mode = tensor.format.mode_order[level];
@@ -238,6 +143,73 @@ bool is_driven(const Schedule& schedule, const LoopCost& loop, IndexId index, co
 }
 
 }  // namespace
+
+Cost time_cost(const Schedule& schedule, const Problem& problem, const CostModel& model) {
+  const auto& [network, operands, options] = problem;
+  return with_conversions(CostSum(schedule, network, model).sum(), schedule, operands, options);
+}
+
+Cost with_memory(Cost cost, const Schedule& schedule, const Problem& problem) {
+  MemoryPlan memory = memory_plan(schedule, problem);
+  cost.memory = std::move(memory.demands);
+  cost.peak_bytes = memory.peak_bytes;
+  cost.announced_bytes = memory.announced_bytes;
+  return cost;
+}
+
+std::vector<std::uint64_t> uncounted_joins(const Schedule& schedule, const Problem& problem) {
+  const auto& [network, operands, options] = problem;
+  const auto missing_of = [](const Schedule& one, const Problem& of) {
+    const CostModel model(contractions_of(one), of);
+    static_cast<void>(CostSum(one, of.network, model).sum());
+    std::vector<JoinSet> found = model.uncounted();
+    add_uncounted_products(one, of, found);
+    return found;
+  };
+  if (network.assignments.size() == 1) return missing_of(schedule, problem);
+  // Of joins with what the run itself stores nothing is known before but what the operands in them let through.
+  std::set<JoinSet> missing;
+  const std::vector<Occurrence> counted = occurrences(network, operands);
+  each_part(schedule, scheduled_network(schedule, network), problem, counted, [&](const Schedule& one, const Problem& of, std::size_t) {
+    const std::vector<Occurrence> numbered = occurrences(of.network, of.operands);
+    for (const JoinSet join : missing_of(one, of)) {
+      for (const JoinSet part : joins_of_operands(join, numbered, counted)) {
+        const auto set = renumbered(part, numbered, counted);
+        if (set && !options.joins.contains(*set)) missing.insert(*set);
+      }
+    }
+  });
+  return {missing.begin(), missing.end()};
+}
+
+Cost cost(const Schedule& schedule, const Problem& problem) {
+  const auto& [network, operands, options] = problem;
+  if (network.assignments.size() == 1) return whole_cost(loops_cost(schedule, problem), schedule, problem);
+  const Network scheduled = scheduled_network(schedule, network);
+  const std::vector<Occurrence> counted = options.joins.empty() ? std::vector<Occurrence>{} : occurrences(network, operands);
+  Cost sum;
+  each_part(schedule, scheduled, problem, counted, [&](const Schedule& part, const Problem& of, std::size_t first) {
+    Cost cost = loops_cost(part, of);
+    sum.ns += cost.ns;
+    sum.flops += cost.flops;
+    sum.nests_ns.insert(sum.nests_ns.end(), cost.nests_ns.begin(), cost.nests_ns.end());
+    for (LoopCost& loop : cost.loops) {
+      loop.statement += static_cast<std::uint32_t>(first);
+      sum.loops.push_back(std::move(loop));
+    }
+  });
+  return whole_cost(std::move(sum), schedule, Problem{scheduled, operands, options});
+}
+
+Cost predicted_cost(const Schedule& schedule, const Problem& problem, unsigned threads) {
+  const auto& [network, operands, options] = problem;
+  PlanOptions these = options;
+  these.machine.threads = threads;
+  if (threads > 1) return cost(schedule, Problem{network, operands, these});
+  Schedule serial = schedule;
+  std::ranges::fill(serial.roots, RootReduction::serial);
+  return cost(serial, Problem{network, operands, these});
+}
 
 double unexpected_ns(const Schedule& schedule, const Cost& cost, const Network& network) {
   constexpr double step_ns = 1;  // of a loop that is not expected to take any

@@ -33,13 +33,6 @@ struct MemoryDemand {
 
 /// The judgement of one schedule.
 struct Cost {
-  Cost();
-  Cost(const Cost&);
-  Cost(Cost&&) noexcept;
-  Cost& operator=(const Cost&);
-  Cost& operator=(Cost&&) noexcept;
-  ~Cost();
-
   double ns = 0;
   double flops = 0;
   double conversion_ns = 0;  ///< before division by calls

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "engine/plan/cost/conversion.h"
 #include "engine/plan/cost/sparse_target.h"
 #include "engine/plan/estimate/joins.h"
 #include "engine/plan/estimate/operand_facts.h"
@@ -69,9 +70,7 @@ double result_bytes(const TensorDeclaration& result, Scalar scalar) {
 }
 
 double dense_bytes(IndexSet indices, Scalar scalar, const Network& network) {
-  double bytes = scalar_bytes(scalar);
-  for (const IndexId index : members(indices)) bytes *= static_cast<double>(network.indices[index].extent);
-  return bytes;
+  return scalar_bytes(scalar) * combinations(indices, network);
 }
 
 double expected_bytes(const Schedule& schedule, std::size_t writer, const Problem& problem) {
@@ -113,8 +112,8 @@ double keyed_bytes(const ProductEstimate& product, IndexSet outside, IndexSet ke
                    const Problem& problem) {
   KeyedWorkspace workspace;
   workspace.scalar_bytes = scalar_bytes(scalar);
-  for (const IndexId index : members(key)) workspace.keys *= static_cast<double>(problem.network.indices[index].extent);
-  for (const IndexId index : members(block)) workspace.block *= static_cast<double>(problem.network.indices[index].extent);
+  workspace.keys = combinations(key, problem.network);
+  workspace.block = combinations(block, problem.network);
   workspace.entries = product.distinct(outside | key) / std::max(1.0, product.distinct(outside));
   const bool table = has_bits(kind) && (key & (key - 1)) != 0;
   return keyed_price(problem.options.machine, workspace, table ? LevelKind::accumulator : kind).bytes;
@@ -148,12 +147,8 @@ namespace {
 
 // The ends below the dense levels; everything else is shared with the operand.
 double opened_bytes(const Format& format, const OperandFacts& operand) {
-  double positions = 1;
-  std::size_t level = 0;
-  for (; is_dense(format.levels[level].kind); ++level) {
-    positions *= static_cast<double>(operand.exact().extents()[format.mode_order[level]]);
-  }
-  return (positions + 1) * format.levels[level].pos_bits / 8;
+  const std::size_t level = leading_dense_levels(format.levels);
+  return (leading_positions(format, level, operand.exact()) + 1) * format.levels[level].pos_bits / 8;
 }
 
 // What a schedule holds, by name: what lasts for the whole run first, then nest by nest.
@@ -162,7 +157,10 @@ class Demands {
   Demands(const Schedule& schedule, const Problem& problem) : schedule_(schedule), problem_(problem) {}
 
   MemoryPlan plan() {
-    operands();
+    for (const OperandFacts& operand : problem_.operands) {
+      const std::string& name = problem_.network.tensors[operand.tensor].name;
+      announced_ += demand("operand " + name, static_cast<double>(operand.allocated_bytes()));
+    }
     for (const ScheduledTensor& tensor : schedule_.tensors) lasting(tensor);
     if (sorting_ > 0) demand("sorting conversions", sorting_);
     double most = sorting_;
@@ -191,13 +189,6 @@ class Demands {
   double demand(std::string name, double bytes, bool grows = false) {
     memory_.demands.push_back({std::move(name), whole(bytes), grows});
     return bytes;
-  }
-
-  void operands() {
-    for (const OperandFacts& operand : problem_.operands) {
-      const std::string& name = problem_.network.tensors[operand.tensor].name;
-      announced_ += demand("operand " + name, static_cast<double>(operand.allocated_bytes()));
-    }
   }
 
   void lasting(const ScheduledTensor& tensor) {

@@ -60,19 +60,14 @@ void each_step(const CostModel& model, const NestState& state, IndexSet candidat
   }
 }
 
-/// Time of a nest, or of a part of one, per entry.
-struct NestTime {
-  double iterations = 0;  ///< of its outermost loop
-  double ns = 0;
-};
-
 /// Statements `range` of a schedule below the `depth` loops that they share, entered so many times over the run.
 /// `loop(outside, index, range, depth, entered)` prices one loop as LoopPrice, workspaces around it included.
 template <typename Loop>
 double walk_nest(const Schedule& schedule, const CostModel& model, StatementRange range, std::size_t depth, double entered, Loop&& loop);
 
+/// The same of one loop with all that stands inside it: its iterations, and the time of all.
 template <typename Loop>
-NestTime walk_loop(const Schedule& schedule, const CostModel& model, StatementRange range, std::size_t depth, double entered, Loop&& loop) {
+LoopPrice walk_loop(const Schedule& schedule, const CostModel& model, StatementRange range, std::size_t depth, double entered, Loop&& loop) {
   const std::vector<IndexId>& loops = schedule.statements[range.first].loops;
   const LoopPrice price = loop(model.bound_by(schedule, range.first, depth), loops[depth], range, depth, entered);
   const double below = walk_nest(schedule, model, range, depth + 1, entered * price.iterations, loop);

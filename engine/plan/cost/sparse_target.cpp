@@ -280,6 +280,16 @@ std::shared_ptr<AccessModel> StatementModels::sparse_factor(const ContractedTens
   return access;
 }
 
+KeyedWorkspace StatementModels::keyed_over(const Statement& writer, IndexSet key, IndexSet shared) const {
+  KeyedWorkspace workspace;
+  workspace.keys = combinations(key);
+  workspace.block = combinations(writer.target->indices() & ~writer.keyed & ~shared);
+  workspace.scalar_bytes = writer.target->scalar_bytes();
+  workspace.runs = options_.calls;
+  workspace.one_mode = (key & (key - 1)) == 0;
+  return workspace;
+}
+
 const KeyedPrice& StatementModels::workspace(std::uint32_t writer, IndexSet shared) {
   if (const KeyedPrice* known = workspaces_.find(shared, writer)) return *known;
   workspaces_.insert(shared, writer, made_workspace(writer, shared));
@@ -300,12 +310,7 @@ KeyedPrice StatementModels::made_workspace(std::uint32_t writer, IndexSet shared
   if (!statement.compressed.empty() && (statement.indices & ~statement.target->indices()) == 0) {
     return {LevelKind::accumulator, entries * stored_entry, 0};
   }
-  KeyedWorkspace figures;
-  figures.block = combinations(statement.target->indices() & ~statement.keyed & ~shared);
-  figures.scalar_bytes = statement.target->scalar_bytes();
-  figures.keys = combinations(key);
-  figures.runs = options_.calls;
-  figures.one_mode = (key & (key - 1)) == 0;
+  KeyedWorkspace figures = keyed_over(statement, key, shared);
   figures.ordered = !figures.one_mode;
   const double more = entered > 0 ? joined / entered : 1;
   figures.inserts = iterations_below(writer, shared) * more / std::max(1.0, figures.block);
@@ -379,16 +384,11 @@ KeyedPrice CostModel::drain(Outside outside, IndexId index, StatementRange range
 
 LevelKind CostModel::gathered_in(std::size_t writer, IndexSet bound, IndexSet key) const {
   const StatementModels::Statement& statement = *statements_[writer].model;
-  KeyedWorkspace workspace;
-  workspace.keys = combinations(key);
-  workspace.block = combinations(statement.target->indices() & ~statement.keyed);
-  workspace.scalar_bytes = statement.target->scalar_bytes();
+  KeyedWorkspace workspace = models_->keyed_over(statement, key, 0);
   workspace.fillings = std::max(1.0, bound == 0 ? 1 : statement.product->distinct(bound));
   workspace.entries = statement.product->distinct(bound | key) / workspace.fillings;
   const double products = iterations(indices(writer), {writer, writer}) / std::max(1.0, workspace.block);
   workspace.inserts = std::max(workspace.entries, products / workspace.fillings);
-  workspace.runs = options_.calls;
-  workspace.one_mode = (key & (key - 1)) == 0;
   return cheapest_keyed(options_.machine, workspace).kind;
 }
 

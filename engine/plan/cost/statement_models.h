@@ -260,6 +260,8 @@ class StatementModels {
   /// The workspace of a sparse intermediate that a statement writes, inside loops over `shared`, and per combination of
   /// these; what storing it takes where nothing is shared.
   const KeyedPrice& workspace(std::uint32_t writer, IndexSet shared);
+  /// One with this key above the dense block of what a statement writes, before anything is known of how it is filled.
+  KeyedWorkspace keyed_over(const Statement& writer, IndexSet key, IndexSet shared) const;
 
   double extent(IndexId index) const { return extents_[index]; }
   double combinations(IndexSet indices) const;

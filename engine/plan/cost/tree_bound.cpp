@@ -34,26 +34,15 @@ TreeBound::TreeBound(const Problem& problem)
     factors_.push_back(factor);
   }
   for (Factor& factor : factors_) {
-    if (factors_.size() == 1) break;
-    IndexSet others = result_;
+    IndexSet of_other_factors = result_;
+    IndexSet of_other_accesses = result_;
     for (const Factor& other : factors_) {
-      if (&other != &factor) others |= other.indices;
+      if (&other != &factor) of_other_factors |= other.indices;
+      if (*other.access != *factor.access) of_other_accesses |= other.indices;
     }
-    factor.own = factor.indices & ~others;
+    if (factors_.size() > 1) factor.own = factor.indices & ~of_other_factors;
+    factor.adds_up = factor.sparse && (factor.indices & ~of_other_accesses) != 0;
   }
-  for (Factor& factor : factors_) {
-    IndexSet others = result_;
-    for (const Factor& other : factors_) {
-      if (*other.access != *factor.access) others |= other.indices;
-    }
-    factor.adds_up = factor.sparse && (factor.indices & ~others) != 0;
-  }
-}
-
-double TreeBound::combinations(IndexSet indices) const {
-  double count = 1;
-  for (const IndexId index : members(indices)) count *= static_cast<double>(network_.indices[index].extent);
-  return count;
 }
 
 // Share of the combinations of the indices that a sparse factor lets through, at least.
@@ -79,17 +68,17 @@ double TreeBound::least_density(const Factor& factor, IndexSet indices, bool any
 // which may store entries alone, may have its modes bound in any order: R[i] += A * x[i] has an iteration for each i of C in
 // x[i] += B[j] * C[j,i], C by rows or not.
 double TreeBound::counted_iterations(IndexSet indices, std::uint32_t read) const {
-  double count = combinations(indices) * least_joined_;
+  double count = combinations(indices, network_) * least_joined_;
   for (std::size_t number = 0; number < factors_.size(); ++number) {
     const Factor& factor = factors_[number];
     const IndexSet own = factor.own & ~indices;
     const bool any_order = factor.free || (read >> number & 1) == 0 || own != 0;
     if (!factor.sparse) {
-      count *= std::min(1.0, combinations(own));
+      count *= std::min(1.0, combinations(own, network_));
       continue;
     }
     const double summed = least_density(factor, indices, any_order);
-    const double whole = own == 0 ? summed : least_density(factor, indices | own, any_order) * combinations(own);
+    const double whole = own == 0 ? summed : least_density(factor, indices | own, any_order) * combinations(own, network_);
     count *= std::min(summed, whole);
   }
   return count;
@@ -102,16 +91,12 @@ double TreeBound::least_iterations(IndexSet indices, std::uint32_t read) {
   return iterations_.emplace_back(indices, read, counted_iterations(indices, read)).count;
 }
 
-void TreeBound::free_below(double below_ns) {
+double TreeBound::least_ns(const ContractionTree& tree, double below_ns) {
   for (Factor& factor : factors_) {
     const bool free = factor.conversion_ns < below_ns;
     if (free != factor.free) iterations_.clear();
     factor.free = free;
   }
-}
-
-double TreeBound::least_ns(const ContractionTree& tree, double below_ns) {
-  free_below(below_ns);
   nodes_.assign(tree.nodes.size(), {});
   double work = 0;
   bool any_loops = false;

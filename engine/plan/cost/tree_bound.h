@@ -40,11 +40,9 @@ class TreeBound {
     bool adds_up = false;
   };
 
-  double combinations(IndexSet indices) const;
   double least_density(const Factor& factor, IndexSet indices, bool any_order) const;
   double counted_iterations(IndexSet indices, std::uint32_t read) const;
   double least_iterations(IndexSet indices, std::uint32_t read);
-  void free_below(double below_ns);
 
   const Network& network_;
   const Machine& machine_;

@@ -13,6 +13,12 @@ constexpr std::size_t most_counted_modes = 6;  // all of whose subsets are estim
 
 }  // namespace
 
+double combinations(IndexSet indices, const Network& network) {
+  double product = 1;
+  for (const IndexId index : members(indices)) product *= static_cast<double>(network.indices[index].extent);
+  return product;
+}
+
 ProductEstimate::ProductEstimate(const Network& network, const std::vector<OperandFacts>& operands,
                                  const std::vector<TensorAccess>& factors) {
   for (const Index& index : network.indices) extents_.push_back(static_cast<double>(index.extent));

@@ -11,6 +11,9 @@
 
 namespace weft {
 
+/// Of the coordinates of these indices.
+double combinations(IndexSet indices, const Network& network);
+
 /// Expected numbers of distinct coordinates of a product, from the distinct counts of its factors by independence
 /// (facts.md, "What predicts the time of a loop order"): a combination of the indices U that all factors let through,
 /// as far as they know U, is an entry unless none of the E combinations of the other indices contributes,

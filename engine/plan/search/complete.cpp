@@ -106,7 +106,7 @@ void decide_roots(Schedule& schedule, const CostModel& model) {
     RootReduction& root = schedule.roots.emplace_back(RootReduction::serial);
     const std::vector<IndexId>& loops = schedule.statements[nest.first].loops;
     if (loops.empty()) continue;
-    const NestTime work = walk_loop(schedule, model, nest, 0, 1, price);
+    const LoopPrice work = walk_loop(schedule, model, nest, 0, 1, price);
     root = model.root(loops.front(), nest, work.iterations, work.ns).reduction;
   }
 }
