@@ -146,7 +146,7 @@ AccessModel::AccessModel(const ScheduledAccess& access, const ContractedTensor& 
   double combinations = 1;
   double in_range = 1;
   double in_blocks = 1;  // places of a block in the mean
-  for (const StoredLevel& level : levels_) {
+  for (const AccessedLevel& level : levels_) {
     modes |= ModeSet{1} << level.mode;
     const bool counts = summed_ && counts_from_start(*parts, level.mode);
     const bool sum = summed_ && parts->is_sum(level.mode) && !counts && !parts->is_cover(level.mode);
@@ -403,7 +403,7 @@ double AccessModel::bytes_read(IndexSet unasked) const {
 
 bool AccessModel::stands_side_by_side() const {
   if (!sparse_ || intermediate_ || located_) return false;
-  return std::ranges::all_of(levels_, [](const StoredLevel& level) {
+  return std::ranges::all_of(levels_, [](const AccessedLevel& level) {
     return !level.located && (weft::is_dense(level.kind) || is_packed(level.kind) || is_per_parent(level.kind));
   });
 }

@@ -71,23 +71,31 @@ std::optional<Format> chained_format(const OperandFacts& operand, double fill_li
 /// modes of one that follows the loops. Both depend on the SET of bound indices only, not on their order (planning.md).
 using BoundState = std::uint32_t;
 
+/// A level of a layout that is given.
+struct AccessedLevel {
+  IndexId index = 0;
+  std::uint32_t mode = 0;
+  LevelKind kind = LevelKind::dense;
+  double extent = 0;
+  bool located = false;   ///< at a part of the loop's index, or a sum with it, or by a look at each entry
+  IndexSet needs = 0;     ///< the index, and those that a sum has beside it
+  IndexSet followed = 0;  ///< of a sum of digits those above that of `index`, over whose loops a finger is kept
+  bool scanned = false;   ///< its coordinates come in no order
+};
+
 /// A level that becomes bound: its mean fiber length where it filters, whether it is sparse, whether it may drive.
 struct LevelStep {
   double length = 1;
   bool sparse = false;
   bool direct = false;
-  BoundState state = 0;  ///< once it is bound
-  LevelKind kind = LevelKind::compressed;  ///< of a sparse level
+  BoundState state = 0;    ///< once it is bound
   bool one_entry = false;  ///< a singleton below a level of another kind: each of its positions has one, over which there is no loop
   bool of_runs = false;    ///< a level of a chain above its last: its coordinates are runs of equal ones, whose ends are looked for
   bool adjacent = false;   ///< the coordinates of a fiber follow each other
-  bool located = false;    ///< at a part of the loop's index, or a sum with it, or by a look at each entry
-  IndexId index = 0;
-  IndexSet followed = 0;  ///< of a sum of digits those above that of `index`, over whose loops a finger is kept
-  bool scanned = false;   ///< its coordinates come in no order
+  const AccessedLevel& level;  ///< of a layout that follows the loops any compressed one
 
   /// A coordinate is found without a search.
-  bool is_table() const { return sparse && has_gaps(kind); }
+  bool is_table() const { return sparse && has_gaps(level.kind); }
 };
 
 class AccessModel {
@@ -231,16 +239,6 @@ class AccessModel {
   std::shared_ptr<const Statistics> estimated_;  // of sparse intermediates
   const Statistics* statistics_ = nullptr;       // of operands; outlives the model
   const Statistics* exact_ = nullptr;            // not quantised
-  struct StoredLevel {
-    IndexId index = 0;
-    std::uint32_t mode = 0;
-    LevelKind kind = LevelKind::dense;
-    double extent = 0;
-    bool located = false;  ///< at a part or a sum of its index, or scanned
-    IndexSet needs = 0;    ///< the index, and those that a sum has beside it
-    IndexSet followed = 0;  ///< LevelStep::followed
-    bool scanned = false;  ///< coordinates come in no order
-  };
   struct AccessedMode {
     IndexId index = 0;
     double extent = 0;
@@ -252,7 +250,7 @@ class AccessModel {
 
   Scalar scalar_;
   std::vector<AccessedMode> modes_;
-  std::vector<StoredLevel> levels_;
+  std::vector<AccessedLevel> levels_;
   std::vector<ReachedLevel> reached_;  // levels bound: 0 … order
   mutable std::vector<double> positions_by_modes_;  // negative: not asked yet
   mutable std::vector<double> company_;             // share_with_company() by the mode left out, once asked for
@@ -277,19 +275,18 @@ template <class Visit>
 void AccessModel::for_each_step(BoundState from, BoundState to, const Visit& visit) const {
   if (!follows_) {
     for (BoundState level = from; level < to; ++level) {
-      const LevelKind kind = levels_[level].kind;
-      const bool located = levels_[level].located;
-      visit(LevelStep{ratio(level + 1, level), sparse_ && is_sparse(kind), level == from && !located, level + 1, kind, has_one_entry(level),
-                      has_runs(level), adjacent_ && level + 1 == levels_.size(), located, levels_[level].index, levels_[level].followed,
-                      levels_[level].scanned});
+      const AccessedLevel& bound = levels_[level];
+      visit(LevelStep{ratio(level + 1, level), sparse_ && is_sparse(bound.kind), level == from && !bound.located, level + 1,
+                      has_one_entry(level), has_runs(level), adjacent_ && level + 1 == levels_.size(), bound});
     }
     return;
   }
+  static constexpr AccessedLevel of_loops{.kind = LevelKind::compressed};
   BoundState state = from;
   for (BoundState added = to & ~from; added != 0; added &= added - 1) {
     const BoundState next = state | (added & (~added + 1));
     const bool runs = chained_ && (next & (next - 1)) != 0 && next != all_modes();
-    visit(LevelStep{ratio(next, state), !is_dense(next), state == from, next, LevelKind::compressed, false, runs});
+    visit(LevelStep{ratio(next, state), !is_dense(next), state == from, next, false, runs, false, of_loops});
     state = next;
   }
 }

@@ -26,7 +26,7 @@ bool CostModel::provably_present(const StatementFlow::Intermediate& intermediate
   const IndexSet remaining = driver->indices() & inner;
   if (state == 0 || !driver->is_sparse_at(state) || (remaining & (remaining - 1)) != 0) return false;
   const std::vector<LevelStep> steps = driver->steps(state, driver->bound(shared | remaining));
-  return steps.size() == 1 && !steps.front().located;
+  return steps.size() == 1 && !steps.front().level.located;
 }
 
 bool CostModel::may_be_stored(std::size_t writer, IndexSet shared) const {
@@ -70,7 +70,7 @@ bool CostModel::drives_copy(const CoIteration& co_iteration, std::span<const Par
 }
 
 bool CostModel::stores_copy(StatementRange range) const {
-  return std::ranges::any_of(placed(range), [&](const Placed& statement) { return statement.model->fills_copy && leaves(statement, range); });
+  return std::ranges::any_of(placed(range), [&](const Placed& each) { return each.model->fills_copy && leaves(each, range); });
 }
 
 bool CostModel::drives_copy(Outside outside, IndexId index, StatementRange range, JoinSet others) const {
@@ -101,7 +101,7 @@ bool CostModel::may_materialise(IndexSet shared, StatementRange writers, std::si
 
 bool CostModel::may_own(IndexId index, StatementRange range) const {
   if (makes_entries(range.last) && result_->departs(0, index)) return false;
-  return std::ranges::none_of(placed(range), [&](const Placed& statement) { return leaves(statement, range) && statement.model->sums(index); });
+  return std::ranges::none_of(placed(range), [&](const Placed& each) { return leaves(each, range) && each.model->sums(index); });
 }
 
 }  // namespace weft

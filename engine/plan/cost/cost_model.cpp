@@ -80,17 +80,15 @@ StatementFlow StatementFlow::of(const Contractions& contractions, const std::vec
     }
     std::ranges::sort(statement.makers);
     if (statement.reader < contractions.steps.size()) {
-      Intermediate intermediate;
-      intermediate.writer = number;
-      intermediate.reader = statement.reader;
-      intermediate.modes = index_set(step.target.indices);
-      intermediate.carries_pattern = carries;
-      intermediate.scalar_bytes = scalar_bytes(contractions.tensors[step.target.tensor].scalar);
-      for (const ScheduledAccess& other : contractions.steps[statement.reader].factors) {
-        if (other.tensor == step.target.tensor) continue;
-        intermediate.others_finite = intermediate.others_finite && is_finite(contractions, other.tensor, operands);
-      }
-      flow.intermediates.push_back(intermediate);
+      const auto is_harmless = [&](const ScheduledAccess& other) {
+        return other.tensor == step.target.tensor || is_finite(contractions, other.tensor, operands);
+      };
+      flow.intermediates.push_back({.writer = number,
+                                    .reader = statement.reader,
+                                    .modes = index_set(step.target.indices),
+                                    .scalar_bytes = static_cast<double>(scalar_bytes(contractions.tensors[step.target.tensor].scalar)),
+                                    .others_finite = std::ranges::all_of(contractions.steps[statement.reader].factors, is_harmless),
+                                    .carries_pattern = carries});
     }
     flow.statements.push_back(std::move(statement));
   }
@@ -206,9 +204,7 @@ JoinSet CostModel::joined_with(JoinSet others, StatementRange range) const {
 LoopEstimate CostModel::loop(Outside outside, IndexId index, StatementRange range, JoinSet others,
                              const LoopDecision* given) const {
   LoopEstimate estimate;
-  const LoopPrice price = priced({outside, index, range}, others, given, &estimate);
-  estimate.iterations = price.iterations;
-  estimate.ns = price.ns;
+  static_cast<LoopPrice&>(estimate) = priced({outside, index, range}, others, given, &estimate);
   return estimate;
 }
 
@@ -466,10 +462,6 @@ double CostModel::clearing(StatementRange range) const {
   return bytes / options_.machine.stream[options_.machine.cache_level(bytes)] + reordering_ns(writer.handing_over, options_.machine);
 }
 
-double CostModel::converting(StatementRange range) const {
-  return writes_sparse(range.last) ? result_->converting_ns(options_.machine) : 0;
-}
-
 RootEstimate CostModel::root(IndexId index, StatementRange range, double iterations, double work,
                              const RootReduction* given) const {
   const double count = std::max(1.0, iterations);
@@ -485,7 +477,8 @@ RootEstimate CostModel::root(IndexId index, StatementRange range, double iterati
     }
   }
   const double cleared = clearing(range);
-  const double converted = converting(range);  // on all threads, whatever the nest runs on
+  // On all threads, whatever the nest runs on.
+  const double converted = writes_sparse(range.last) ? result_->converting_ns(options_.machine) : 0;
   const double owned = work * share + cleared / options_.machine.threads + converted + options_.machine.start_parallel;
   const double bytes = leaving_bytes(range);
   // Each thread clears its copy; then all threads add up the copies of a part each.

@@ -30,12 +30,10 @@ struct LoopDecision {
 };
 
 /// Figures per entry into the loop, that is, per combination of the indices bound outside it.
-struct LoopEstimate {
-  double iterations = 0;
+struct LoopEstimate : LoopPrice {
   double steps = 0;
   double flops = 0;
   double bytes = 0;
-  double ns = 0;
   LoopDecision decision;
   bool drives_copy = false;  ///< see CostModel::drives_copy()
 };
@@ -303,13 +301,12 @@ class CostModel {
 
   // Of a nest: bytes of all targets that leave it; whether it appends to any of them; what the first run takes, over the calls, to copy
   // entries of the result together, or to count them before they are made, when a thread has `share` of the work (nothing for what other
-  // nests append); clearing results that leave it; converting a sparse result that is handed over in another format, after every run.
+  // nests append); clearing results that leave it.
   double leaving_bytes(StatementRange range) const;
   bool appends(StatementRange range) const;
   double copying_ns(StatementRange range) const;
   double counting_ns(StatementRange range, double share) const;
   double clearing(StatementRange range) const;
-  double converting(StatementRange range) const;
 
   double extent(IndexId index) const { return models_->extent(index); }
   double combinations(IndexSet indices) const { return models_->combinations(indices); }

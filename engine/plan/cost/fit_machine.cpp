@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
+#include <vector>
 
 namespace weft {
 namespace {
@@ -27,11 +29,13 @@ Machine fit_machine(const Machine& start, std::span<const std::string_view> name
     }
     return misfit(machine) + drift_weight * drift;
   };
+  std::vector<MachineConstant> fitted;
+  std::ranges::copy_if(machine_constants(), std::back_inserter(fitted),
+                       [&](const MachineConstant& constant) { return std::ranges::find(names, constant.name) != names.end(); });
   Machine best = start;
   double least = judged(best);
   for (double step = 1.5; step > 1.05; step = 1 + (step - 1) * 0.6) {
-    for (const MachineConstant& constant : machine_constants()) {
-      if (std::ranges::find(names, constant.name) == names.end()) continue;
+    for (const MachineConstant& constant : fitted) {
       for (const double factor : {step, 1 / step}) {
         for (int times = 0; times < 3; ++times) {
           Machine tried = best;
@@ -44,9 +48,7 @@ Machine fit_machine(const Machine& start, std::span<const std::string_view> name
       }
     }
   }
-  for (const MachineConstant& constant : machine_constants()) {
-    if (std::ranges::find(names, constant.name) != names.end()) constant.of(best) = rounded_constant(constant.of(best));
-  }
+  for (const MachineConstant& constant : fitted) constant.of(best) = rounded_constant(constant.of(best));
   return best;
 }
 

@@ -57,94 +57,6 @@ auto of_part(const Schedule& schedule, std::size_t writer, const Problem& proble
   return Answer{};
 }
 
-}  // namespace
-
-double allocated_copies(const std::string& result, bool delivered, const PlanOptions& options) {
-  return (delivered ? 2 : 1) - (options.lent_results.contains(result) ? 1 : 0);
-}
-
-double result_bytes(const TensorDeclaration& result, Scalar scalar) {
-  double bytes = scalar_bytes(scalar);
-  for (const std::uint64_t extent : result.extents) bytes *= static_cast<double>(extent);
-  return bytes;
-}
-
-double dense_bytes(IndexSet indices, Scalar scalar, const Network& network) {
-  return scalar_bytes(scalar) * combinations(indices, network);
-}
-
-double expected_bytes(const Schedule& schedule, std::size_t writer, const Problem& problem) {
-  return of_part(schedule, writer, problem, [](const Written& written) {
-    const ScheduledTensor& tensor = written.tensor();
-    if (tensor.like) {
-      const ScheduledTensor& pattern = written.schedule.tensors[*tensor.like];
-      const Statistics& exact = facts_of(written.operands, pattern.tensor).exact();
-      const std::size_t shared = appended_levels(tensor.format.levels);
-      Format leading = pattern.format;
-      leading.levels.resize(shared);
-      leading.mode_order.resize(shared);
-      double elements = stored_arrays(leading, exact).positions;
-      for (std::size_t level = shared; level < tensor.format.order(); ++level)
-        elements *= static_cast<double>(written.network.indices[written.indices()[tensor.format.mode_order[level]]].extent);
-      return elements * scalar_bytes(tensor.format.scalar);
-    }
-    const ProductEstimate product = written.product();
-    const auto bytes = [&](const Format& format) {
-      return stored_bytes(format, estimated_statistics(product, written.network, written.indices(), format, true));
-    };
-    return bytes(tensor.format) + (tensor.delivered ? bytes(*tensor.delivered) : 0);
-  });
-}
-
-double drained_bytes(const Schedule& schedule, std::size_t writer, const Problem& problem) {
-  return of_part(schedule, writer, problem, [&](const Written& written) {
-    if (!written.statement().drained) return 0.0;
-    const Format& format = written.tensor().format;
-    const AppendOrder order = append_order(written.indices(), format, written.statement().loops);
-    IndexSet direct = 0;
-    for (std::size_t level = 0; level < order.direct; ++level) direct |= one_index(written.indices()[format.mode_order[level]]);
-    const SparseTarget target(contracted(written.tensor()), written.indices(), written.product());
-    return keyed_price(problem.options.machine, target.workspace(direct, 0), *written.statement().drained).bytes;
-  });
-}
-
-double keyed_bytes(const ProductEstimate& product, IndexSet outside, IndexSet key, IndexSet block, LevelKind kind, Scalar scalar,
-                   const Problem& problem) {
-  KeyedWorkspace workspace;
-  workspace.scalar_bytes = scalar_bytes(scalar);
-  workspace.keys = combinations(key, problem.network);
-  workspace.block = combinations(block, problem.network);
-  workspace.entries = product.distinct(outside | key) / std::max(1.0, product.distinct(outside));
-  const bool table = has_bits(kind) && (key & (key - 1)) != 0;
-  return keyed_price(problem.options.machine, workspace, table ? LevelKind::accumulator : kind).bytes;
-}
-
-double keyed_bytes(const Schedule& schedule, std::size_t writer, IndexSet shared, const Problem& problem) {
-  return of_part(schedule, writer, problem, [&](const Written& written) {
-    const Format& format = written.tensor().format;
-    LevelKind kind = LevelKind::dense;
-    IndexSet key = 0;
-    for (std::size_t level = 0; level < format.order(); ++level) {
-      const IndexId index = written.indices()[format.mode_order[level]];
-      if (contains(shared, index) || !is_sparse(format.levels[level].kind)) continue;
-      kind = format.levels[level].kind;
-      key |= one_index(index);
-    }
-    const IndexSet block = index_set(written.indices()) & ~shared & ~key;
-    if (key == 0) return dense_bytes(block, format.scalar, written.network);
-    return keyed_bytes(written.product(), shared, key, block, kind, format.scalar, {written.network, written.operands, problem.options});
-  });
-}
-
-double sorting_bytes(const OperandFacts& operand) {
-  if (operand.format.all_dense()) return 0;  // turned, element by element
-  double entry = scalar_bytes(operand.format.scalar);
-  for (const std::uint64_t extent : operand.exact().extents()) entry += coordinate_bits(extent) / 8;
-  return 2 * operand.exact().nnz() * entry;
-}
-
-namespace {
-
 // The ends below the dense levels; everything else is shared with the operand.
 double opened_bytes(const Format& format, const OperandFacts& operand) {
   const std::size_t level = leading_dense_levels(format.levels);
@@ -259,6 +171,90 @@ class Demands {
 };
 
 }  // namespace
+
+double allocated_copies(const std::string& result, bool delivered, const PlanOptions& options) {
+  return (delivered ? 2 : 1) - (options.lent_results.contains(result) ? 1 : 0);
+}
+
+double result_bytes(const TensorDeclaration& result, Scalar scalar) {
+  double bytes = scalar_bytes(scalar);
+  for (const std::uint64_t extent : result.extents) bytes *= static_cast<double>(extent);
+  return bytes;
+}
+
+double dense_bytes(IndexSet indices, Scalar scalar, const Network& network) {
+  return scalar_bytes(scalar) * combinations(indices, network);
+}
+
+double expected_bytes(const Schedule& schedule, std::size_t writer, const Problem& problem) {
+  return of_part(schedule, writer, problem, [](const Written& written) {
+    const ScheduledTensor& tensor = written.tensor();
+    if (tensor.like) {
+      const ScheduledTensor& pattern = written.schedule.tensors[*tensor.like];
+      const Statistics& exact = facts_of(written.operands, pattern.tensor).exact();
+      const std::size_t shared = appended_levels(tensor.format.levels);
+      Format leading = pattern.format;
+      leading.levels.resize(shared);
+      leading.mode_order.resize(shared);
+      double elements = stored_arrays(leading, exact).positions;
+      for (std::size_t level = shared; level < tensor.format.order(); ++level)
+        elements *= static_cast<double>(written.network.indices[written.indices()[tensor.format.mode_order[level]]].extent);
+      return elements * scalar_bytes(tensor.format.scalar);
+    }
+    const ProductEstimate product = written.product();
+    const auto bytes = [&](const Format& format) {
+      return stored_bytes(format, estimated_statistics(product, written.network, written.indices(), format, true));
+    };
+    return bytes(tensor.format) + (tensor.delivered ? bytes(*tensor.delivered) : 0);
+  });
+}
+
+double drained_bytes(const Schedule& schedule, std::size_t writer, const Problem& problem) {
+  return of_part(schedule, writer, problem, [&](const Written& written) {
+    if (!written.statement().drained) return 0.0;
+    const Format& format = written.tensor().format;
+    const AppendOrder order = append_order(written.indices(), format, written.statement().loops);
+    IndexSet direct = 0;
+    for (std::size_t level = 0; level < order.direct; ++level) direct |= one_index(written.indices()[format.mode_order[level]]);
+    const SparseTarget target(contracted(written.tensor()), written.indices(), written.product());
+    return keyed_price(problem.options.machine, target.workspace(direct, 0), *written.statement().drained).bytes;
+  });
+}
+
+double keyed_bytes(const ProductEstimate& product, IndexSet outside, IndexSet key, IndexSet block, LevelKind kind, Scalar scalar,
+                   const Problem& problem) {
+  KeyedWorkspace workspace;
+  workspace.scalar_bytes = scalar_bytes(scalar);
+  workspace.keys = combinations(key, problem.network);
+  workspace.block = combinations(block, problem.network);
+  workspace.entries = product.distinct(outside | key) / std::max(1.0, product.distinct(outside));
+  const bool table = has_bits(kind) && (key & (key - 1)) != 0;
+  return keyed_price(problem.options.machine, workspace, table ? LevelKind::accumulator : kind).bytes;
+}
+
+double keyed_bytes(const Schedule& schedule, std::size_t writer, IndexSet shared, const Problem& problem) {
+  return of_part(schedule, writer, problem, [&](const Written& written) {
+    const Format& format = written.tensor().format;
+    LevelKind kind = LevelKind::dense;
+    IndexSet key = 0;
+    for (std::size_t level = 0; level < format.order(); ++level) {
+      const IndexId index = written.indices()[format.mode_order[level]];
+      if (contains(shared, index) || !is_sparse(format.levels[level].kind)) continue;
+      kind = format.levels[level].kind;
+      key |= one_index(index);
+    }
+    const IndexSet block = index_set(written.indices()) & ~shared & ~key;
+    if (key == 0) return dense_bytes(block, format.scalar, written.network);
+    return keyed_bytes(written.product(), shared, key, block, kind, format.scalar, {written.network, written.operands, problem.options});
+  });
+}
+
+double sorting_bytes(const OperandFacts& operand) {
+  if (operand.format.all_dense()) return 0;  // turned, element by element
+  double entry = scalar_bytes(operand.format.scalar);
+  for (const std::uint64_t extent : operand.exact().extents()) entry += coordinate_bits(extent) / 8;
+  return 2 * operand.exact().nnz() * entry;
+}
 
 std::uint64_t usable_memory(const PlanOptions& options) {
   return std::min(options.memory_limit, machine_memory());

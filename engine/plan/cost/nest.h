@@ -67,7 +67,8 @@ double walk_nest(const Schedule& schedule, const CostModel& model, StatementRang
 
 /// The same of one loop with all that stands inside it: its iterations, and the time of all.
 template <typename Loop>
-LoopPrice walk_loop(const Schedule& schedule, const CostModel& model, StatementRange range, std::size_t depth, double entered, Loop&& loop) {
+LoopPrice walk_loop(const Schedule& schedule, const CostModel& model, StatementRange range, std::size_t depth, double entered,
+                    Loop&& loop) {
   const std::vector<IndexId>& loops = schedule.statements[range.first].loops;
   const LoopPrice price = loop(model.bound_by(schedule, range.first, depth), loops[depth], range, depth, entered);
   const double below = walk_nest(schedule, model, range, depth + 1, entered * price.iterations, loop);

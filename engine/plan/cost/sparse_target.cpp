@@ -10,7 +10,6 @@
 #include "runtime/level_traits.h"
 
 namespace weft {
-
 namespace {
 
 // Nanoseconds; measured on SpGEMM kernels over rows of ten to a thousand entries.
@@ -40,6 +39,58 @@ constexpr double most_table_bytes = 1u << 30;
 constexpr double mark_bytes = 1;
 constexpr double new_byte = 0.1;
 constexpr double page_bytes = 2 << 20;
+
+constexpr double append_entry = 0.75;   // nanoseconds: capacity, coordinate, value, and whether anything was accumulated
+// Of the result of the first run: written by a chunk, read and written again; per thread. Later runs write into what the first one left.
+constexpr double assemble_byte = 0.08;
+constexpr double coordinate_bytes = 4;
+// Of an entry that is sorted, one of a matrix whose rows become columns (runtime/transposed_rows.h): 6 ns.
+constexpr double share_of_transposing = 0.25;
+
+constexpr double stored_entry = 2.5;  // appending and assembling an entry of an intermediate, all threads together
+
+// Nanoseconds of the first run, in thread time. A pass that counts entries before they are appended: a coordinate found
+// and marked, and an entry counted. Else a byte of the result that is written to new pages of a chunk, which go back to
+// the system when it is copied. Later runs write into the arrays that the first one left.
+constexpr double counted_product = 1.2;
+constexpr double counted_entry = 0.5;
+constexpr double copied_byte = 0.5;
+
+// An entry of a level that is appended behind the loops over what lies below it.
+constexpr double closed_entry = 2.5;
+
+// What converting an entry of a result takes, beside one that is sorted.
+double converted_share(const ContractedTensor& result) {
+  if (!result.delivered) return 0;
+  const std::vector<Level>& levels = result.delivered->levels;
+  const bool columns = levels.size() == 2 && !result.delivered->layout && is_dense(levels[0].kind) && is_compressed(levels[1].kind);
+  return columns ? share_of_transposing : 1;
+}
+
+// The accesses of operands whose product a step writes.
+std::vector<TensorAccess> leaves_of(Steps steps, std::size_t writer) {
+  std::vector<TensorAccess> leaves;
+  std::vector<std::size_t> open{writer};
+  while (!open.empty()) {
+    const Contraction& step = steps[open.back()];
+    open.pop_back();
+    for (const ScheduledAccess& factor : step.factors) {
+      const NamedTensor& tensor = steps.tensor(factor.tensor);
+      if (tensor.role == TensorRole::operand) leaves.push_back({tensor.tensor, factor.indices});
+      else open.push_back(writer_of(steps, factor.tensor));
+    }
+  }
+  return leaves;
+}
+
+// What filters when these indices are bound.
+JoinSet bound_modes(const StatementModels::Statement::FilteringModes& modes, IndexSet bound) {
+  JoinSet found = 0;
+  for (const auto& [bit, index] : modes) {
+    if (contains(bound, index)) found |= bit;
+  }
+  return found;
+}
 
 }  // namespace
 
@@ -99,25 +150,6 @@ KeyedPrice cheapest_keyed(const Machine& machine, const KeyedWorkspace& workspac
   consider(LevelKind::hashed, hashed_advantage);
   return best;
 }
-
-namespace {
-
-constexpr double append_entry = 0.75;   // nanoseconds: capacity, coordinate, value, and whether anything was accumulated
-// Of the result of the first run: written by a chunk, read and written again; per thread. Later runs write into what the first one left.
-constexpr double assemble_byte = 0.08;
-constexpr double coordinate_bytes = 4;
-// Of an entry that is sorted, one of a matrix whose rows become columns (runtime/transposed_rows.h): 6 ns.
-constexpr double share_of_transposing = 0.25;
-
-// What converting an entry of a result takes, beside one that is sorted.
-double converted_share(const ContractedTensor& result) {
-  if (!result.delivered) return 0;
-  const std::vector<Level>& levels = result.delivered->levels;
-  const bool columns = levels.size() == 2 && !result.delivered->layout && is_dense(levels[0].kind) && is_compressed(levels[1].kind);
-  return columns ? share_of_transposing : 1;
-}
-
-}  // namespace
 
 SparseTarget::SparseTarget(const ContractedTensor& tensor, const std::vector<IndexId>& indices, ProductEstimate product,
                            std::optional<IndexId> next)
@@ -187,26 +219,6 @@ double SparseTarget::converting_ns(const Machine& machine) const {
   return shares_pattern_ ? 0 : entries_ * converted_share_ * machine.convert_entry;
 }
 
-namespace {
-
-// The accesses of operands whose product a step writes.
-std::vector<TensorAccess> leaves_of(Steps steps, std::size_t writer) {
-  std::vector<TensorAccess> leaves;
-  std::vector<std::size_t> open{writer};
-  while (!open.empty()) {
-    const Contraction& step = steps[open.back()];
-    open.pop_back();
-    for (const ScheduledAccess& factor : step.factors) {
-      const NamedTensor& tensor = steps.tensor(factor.tensor);
-      if (tensor.role == TensorRole::operand) leaves.push_back({tensor.tensor, factor.indices});
-      else open.push_back(writer_of(steps, factor.tensor));
-    }
-  }
-  return leaves;
-}
-
-}  // namespace
-
 JoinSet product_join(Steps steps, std::size_t writer, const std::vector<Occurrence>& all) {
   return join_of(leaves_of(steps, writer), all);
 }
@@ -230,21 +242,6 @@ ProductEstimate estimate_of(Steps steps, std::size_t writer, const Network& netw
   product.scale_let_through(index_set(steps[writer].target.indices), counted_ratio(written_join(steps, writer, all), all, joins));
   return product;
 }
-
-namespace {
-
-constexpr double stored_entry = 2.5;  // appending and assembling an entry of an intermediate, all threads together
-
-// What filters when these indices are bound.
-JoinSet bound_modes(const StatementModels::Statement::FilteringModes& modes, IndexSet bound) {
-  JoinSet found = 0;
-  for (const auto& [bit, index] : modes) {
-    if (contains(bound, index)) found |= bit;
-  }
-  return found;
-}
-
-}  // namespace
 
 void StatementModels::describe_storage(const ContractedTensor& tensor, const std::vector<IndexId>& indices, Statement& writer) {
   if (writer.keyed == 0) return;
@@ -339,23 +336,9 @@ KeyedPrice StatementModels::made_workspace(std::uint32_t writer, IndexSet shared
   return price;
 }
 
-namespace {
-
-// Nanoseconds of the first run, in thread time. A pass that counts entries before they are appended: a coordinate found
-// and marked, and an entry counted. Else a byte of the result that is written to new pages of a chunk, which go back to
-// the system when it is copied. Later runs write into the arrays that the first one left.
-constexpr double counted_product = 1.2;
-constexpr double counted_entry = 0.5;
-constexpr double copied_byte = 0.5;
-
-// An entry of a level that is appended behind the loops over what lies below it.
-constexpr double closed_entry = 2.5;
-
-}  // namespace
-
 bool CostModel::appends(StatementRange range) const {
-  return makes_entries(range.last) ||
-         std::ranges::any_of(placed(range), [&](const Placed& statement) { return statement.model->keyed != 0 && leaves(statement, range); });
+  const auto appends_keys = [&](const Placed& statement) { return statement.model->keyed != 0 && leaves(statement, range); };
+  return makes_entries(range.last) || std::ranges::any_of(placed(range), appends_keys);
 }
 
 double CostModel::leaving_bytes(StatementRange range) const {

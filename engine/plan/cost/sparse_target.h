@@ -52,7 +52,6 @@ class SparseTarget {
   double block() const { return block_; }  ///< values per entry
   IndexSet modes() const { return modes_; }
   const std::vector<IndexId>& order() const { return order_; }  ///< of the appended levels
-  std::size_t appended() const { return order_.size(); }
   const ProductEstimate& product() const { return product_; }
   /// The first loops bind the appended levels, in their order unless it is that of the loops. Whether `index`, below loops over `bound`
   /// that did so, is not the next one.
@@ -69,7 +68,7 @@ class SparseTarget {
 
   /// After the last loop of the first run: copying what chunks appended; of one thread, a call's part.
   double finishing_ns(double calls) const;
-  /// Converting all of it afterwards, all threads together.
+  /// Converting all of it after every run where it is handed over in another format, all threads together.
   double converting_ns(const Machine& machine) const;
 
  private:

@@ -415,13 +415,13 @@ AdvancedAccess StatementModels::advance(const DescribedLoop& loop, std::size_t f
   const double places = extent(index);
   access.for_each_step(outer, inner, [&](const LevelStep& step) {
     if (step.direct) first = step.state;
-    made.vector = made.vector && !step.sparse && !step.located;
+    made.vector = made.vector && !step.sparse && !step.level.located;
     if (!step.sparse) {
       one.tables += 1;
     } else if (step.direct) {
       one.drives = true;
       one.table = step.is_table() ? Table::one_mode : table_of(statement.factors[factor].key & ~bound);
-      one.kind = step.kind;
+      one.kind = step.level.kind;
       one.one_entry = step.one_entry;
       const bool in_walk = statement.walks && ((access.begins_walk(outer) && !shared) || access.walked(outer) > 0);
       one.run = step.of_runs && !in_walk ? access.entries_below(step.state) : 0;
@@ -442,16 +442,16 @@ AdvancedAccess StatementModels::advance(const DescribedLoop& loop, std::size_t f
       // Among all entries of the fiber, and then where the run of this coordinate ends.
       one.late_ns += search_ns(options_.machine, access.entries_below(before_step)) + run_end_ns(access.entries_below(step.state));
     } else if (step.is_table()) {
-      one.late_ns += probe_ns(step.kind);
-    } else if (step.followed != 0 && step.index == index) {
+      one.late_ns += probe_ns(step.level.kind);
+    } else if (step.level.followed != 0 && step.level.index == index) {
       // Of a block's places one is far from where the block before it ended.
-      const double all = prefix(number, bound & ~step.followed).density;
-      const double blocks = all > 0 ? combinations(step.followed) * before.density / all : 1;
+      const double all = prefix(number, bound & ~step.level.followed).density;
+      const double blocks = all > 0 ? combinations(step.level.followed) * before.density / all : 1;
       const double near = gallop_ns(options_.machine, step.length, step.length);
       const double followed = near + (gallop_ns(options_.machine, step.length, blocks) - near) / std::max(1.0, places);
       one.late_ns += step.length > compared_at_once ? followed : search_ns(options_.machine, step.length);
     } else {
-      one.late_ns += step.scanned ? scan_ns(options_.machine, step.length) : search_ns(options_.machine, step.length);
+      one.late_ns += step.level.scanned ? scan_ns(options_.machine, step.length) : search_ns(options_.machine, step.length);
     }
     before_step = step.state;
   });

@@ -167,17 +167,18 @@ class StatementModels {
     IndexSet unasked = 0;         // indices of one sparse operand alone: nothing asks for their coordinates (loop/flat_walk.h)
     bool dense_target = false;
     double handing_over = 0;      // bytes of a dense target whose elements change their order at the end
-    IndexSet filtered = 0;        // indices of sparse factors
     bool leaves_out = false;      // a factor: by its entries, or at sums of indices that are out of range for some coordinates
-    // Of the loops that come back to rows those over slices some of which are far heavier than the mean: distinct rows in the slice of an entry.
+    IndexSet filtered = 0;        // indices of sparse factors
+    IndexSet scattered = 0;       // of those the ones whose coordinates are listed, or stand above such: neighbours may be missing
+    IndexSet met = 0;             // of several of them
+    // Of the loops that come back to rows those over slices some of which are far heavier than the mean: distinct rows in the slice of an
+    // entry.
     struct HeavySlices {
       const AccessModel* access;
       IndexId index;
       double rows;
     };
     std::vector<HeavySlices> heavy_slices;
-    IndexSet scattered = 0;       // of those the ones whose coordinates are listed, or stand above such: neighbours may be missing
-    IndexSet met = 0;             // of several of them
     IndexSet chosen = 0;          // of the sparse operands of all statements, which may share its loops
     IndexSet blocks = 0;          // of a dense target, those that no sparse factor has: products of two rows over them may wait
     IndexSet dense_below = 0;     // all levels of all accesses are dense, from these on

@@ -10,6 +10,11 @@
 #include "engine/plan/schedule/binding.h"
 
 namespace weft {
+namespace {
+
+constexpr double rounding = 0.95;  // statistics are rounded, so that densities do not fall with every index that is bound
+
+}  // namespace
 
 TreeBound::TreeBound(const Problem& problem)
     : network_(problem.network),
@@ -140,12 +145,6 @@ double TreeBound::least_ns(const ContractionTree& tree, double below_ns) {
   // Times of nests are concave in their work: all of it in one nest takes no longer.
   return std::min(work + machine_.start_serial, work / machine_.threads + machine_.start_parallel);
 }
-
-namespace {
-
-constexpr double rounding = 0.95;  // statistics are rounded, so that densities do not fall with every index that is bound
-
-}  // namespace
 
 // Every statement runs its innermost loop, whichever that is, once per combination of its other indices: at least those
 // that the sparse factors of all statements let through, for others may have shared the loops outside, and filtered them.
