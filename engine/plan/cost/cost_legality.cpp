@@ -17,7 +17,9 @@ bool CostModel::provably_present(const StatementFlow::Intermediate& intermediate
       driver = &*factor;
     }
   }
-  if (combinations(inner) == 0) return false;
+  for (const IndexId index : members(inner)) {
+    if (extent(index) == 0) return false;
+  }
   const auto makes_it = [&](const StatementFlow::Intermediate& other) { return other.reader == intermediate.writer; };
   if (std::ranges::any_of(flow_->intermediates, makes_it)) return false;
   if (driver == nullptr) return true;
