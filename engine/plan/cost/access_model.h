@@ -114,7 +114,7 @@ class AccessModel {
   /// 1 for anything else.
   double fill(IndexSet indices) const;
   /// Of an operand, distinct coordinates of an index among the entries that share the coordinate of another with an entry; 0 where means
-  /// tell enough (estimate/skew.h).
+  /// tell enough (estimate/operand_facts.h).
   double distinct_in_heavy_slices(IndexId slices, IndexId counted) const;
   /// The levels bound between two states, in the order in which they are bound; the first one may drive.
   std::vector<LevelStep> steps(BoundState from, BoundState to) const;
