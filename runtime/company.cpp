@@ -8,6 +8,7 @@
 
 #include "runtime/ancestors.h"
 #include "runtime/blocks.h"
+#include "runtime/chosen_positions.h"
 #include "runtime/dense_levels.h"
 #include "runtime/entries.h"
 #include "runtime/indices.h"
@@ -67,12 +68,9 @@ class DrawnTuples {
   /// The hashes of the tuples drawn from these positions of that level, once for each of their entries, but two of many in a row.
   std::vector<std::uint64_t> hashes(std::uint64_t begin, std::uint64_t end) const {
     std::vector<std::uint64_t> found;
-    const bool dense = is_dense(tensor_.format().levels[drawn_].kind);
-    const std::uint64_t extent = tensor_.extent_of_level(drawn_);
-    const Indices crd(tensor_.levels()[drawn_].crd, tensor_.format().levels[drawn_].crd_bits);
     Ancestors entry(cut_);
-    for (std::uint64_t position = begin; position < end; ++position) {
-      if (!is_drawn(dense ? position % extent : crd[position])) continue;
+    const auto drawn = [&](std::uint64_t coordinate) { return is_drawn(coordinate); };
+    for_chosen_positions(tensor_, drawn_, begin, end, drawn, [&](std::uint64_t position, std::uint64_t) {
       const std::uint64_t behind = leaves_.begin(drawn_, position + 1);
       for (std::uint64_t leaf = leaves_.begin(drawn_, position); leaf < behind; ++leaf) {
         entry.move_to(leaf);
@@ -82,7 +80,7 @@ class DrawnTuples {
         const bool has_two = found.size() > 1 && found.back() == hash && found[found.size() - 2] == hash;
         if (hash <= most_ && !has_two) found.push_back(hash);
       }
-    }
+    });
     return found;
   }
 

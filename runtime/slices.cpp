@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "runtime/blocks.h"
+#include "runtime/chosen_positions.h"
 #include "runtime/dense_levels.h"
 #include "runtime/entries.h"
 #include "runtime/indices.h"
@@ -20,9 +21,9 @@ namespace {
 constexpr unsigned draw_bits = 8;
 constexpr std::uint64_t most_draws = std::uint64_t{1} << draw_bits;
 
-/// Of the coordinates that are counted one in 32.
+/// Of the coordinates that are counted one in 32 is.
 constexpr unsigned counted_bits = 5;
-bool is_counted(std::uint64_t coordinate) { return coordinate * 0xD6E8FEB86659FD93 >> (64 - counted_bits) == 0; }
+constexpr auto is_in_sample = [](std::uint64_t coordinate) { return coordinate * 0xD6E8FEB86659FD93 >> (64 - counted_bits) == 0; };
 
 /// Coordinates by position of a level.
 class LevelCoordinates {
@@ -59,6 +60,8 @@ class DrawnSlices {
     draws_ = draws;
   }
 
+  /// Never false for one that was drawn, and hardly ever true for another.
+  bool may_have(std::uint64_t coordinate) const { return numbers_[hashed_place(coordinate)] != none; }
   std::uint16_t number_of(std::uint64_t coordinate) const { return numbers_[place_of(coordinate)]; }
   /// May be called by several threads at once.
   void add(std::uint16_t number, std::uint64_t coordinate) {
@@ -77,8 +80,9 @@ class DrawnSlices {
  private:
   static constexpr unsigned place_bits = draw_bits + 4;  // so that most coordinates meet an empty place at once
 
+  static std::size_t hashed_place(std::uint64_t coordinate) { return (coordinate * 0x9E3779B97F4A7C15) >> (64 - place_bits); }
   std::size_t place_of(std::uint64_t coordinate) const {
-    std::size_t place = (coordinate * 0x9E3779B97F4A7C15) >> (64 - place_bits);
+    std::size_t place = hashed_place(coordinate);
     while (numbers_[place] != none && coordinates_[place] != coordinate) place = (place + 1) % numbers_.size();
     return place;
   }
@@ -108,8 +112,6 @@ double distinct_in_slices(const Tensor& tensor, std::size_t of_slices, std::size
   const Tensor cut = cut_below(tensor, lower);
   const Leaves below(cut);
   const Leaves entries(tensor);
-  const LevelCoordinates above_at(tensor, upper);
-  const LevelCoordinates below_at(tensor, lower);
   // Positions of a dense level may have no entries.
   const bool gaps = is_dense(tensor.format().levels[lower].kind);
   const auto is_empty = [&](std::uint64_t position) {
@@ -117,18 +119,26 @@ double distinct_in_slices(const Tensor& tensor, std::size_t of_slices, std::size
   };
   // Of the upper level most positions are left out, and with them all that lies below.
   for_blocks(threads, Blocks(tensor.positions(upper), threads), [&](std::uint64_t begin, std::uint64_t end, std::uint64_t) {
-    for (std::uint64_t above = begin; above < end; ++above) {
-      const std::uint64_t outer = above_at[above];
-      const std::uint16_t slice = upper == of_slices ? slices.number_of(outer) : DrawnSlices::none;
-      if (upper == of_slices ? slice == DrawnSlices::none : !is_counted(outer)) continue;
-      const std::uint64_t last = below.begin(upper, above + 1);
-      for (std::uint64_t position = below.begin(upper, above); position < last; ++position) {
-        const std::uint64_t inner = below_at[position];
-        const std::uint16_t number = upper == of_slices ? slice : slices.number_of(inner);
-        if (number == DrawnSlices::none || (upper == of_slices && !is_counted(inner)) || is_empty(position)) continue;
-        slices.add(number, upper == of_slices ? inner : outer);
-      }
+    if (upper == of_slices) {
+      for_chosen_positions(tensor, upper, begin, end, [&](std::uint64_t outer) { return slices.may_have(outer); },
+                           [&](std::uint64_t above, std::uint64_t outer) {
+                             const std::uint16_t slice = slices.number_of(outer);
+                             if (slice == DrawnSlices::none) return;
+                             for_chosen_positions(tensor, lower, below.begin(upper, above), below.begin(upper, above + 1), is_in_sample,
+                                                  [&](std::uint64_t position, std::uint64_t inner) {
+                                                    if (!is_empty(position)) slices.add(slice, inner);
+                                                  });
+                           });
+      return;
     }
+    for_chosen_positions(tensor, upper, begin, end, is_in_sample, [&](std::uint64_t above, std::uint64_t outer) {
+      for_chosen_positions(tensor, lower, below.begin(upper, above), below.begin(upper, above + 1),
+                           [&](std::uint64_t inner) { return slices.may_have(inner); },
+                           [&](std::uint64_t position, std::uint64_t inner) {
+                             const std::uint16_t slice = slices.number_of(inner);
+                             if (slice != DrawnSlices::none && !is_empty(position)) slices.add(slice, outer);
+                           });
+    });
   });
   return slices.mean();
 }
