@@ -320,7 +320,9 @@ double CostModel::finding_ns(const Advance& all) const {
 
 double CostModel::fiber_sum(const PricedLoop& loop, bool vector, const Advance& all) const {
   const auto& [loops, participants, participant_filters] = models_->pricing();
-  if (vector || !loop.alone() || !loops.front()->innermost || participants.size() != 1) return 1;
+  if (vector || !loop.alone() || participants.size() != 1) return 1;
+  // Of y[i,r] += B[i,j,r] * x[j] over groups of four rows, too: a vector of y in registers, and elements of x that do not wait for it.
+  if (!loops.front()->innermost && !loops.front()->sums_short_row) return 1;
   const auto& [outside, index, range] = loop;
   const StatementModels::Statement& statement = *statements_[range.first].model;
   // No loop of its own, unless rows side by side are written out; or a search for each entry.
@@ -339,7 +341,7 @@ double CostModel::fiber_sum(const PricedLoop& loop, bool vector, const Advance& 
   const auto in_vectors = [&](const auto& access) {
     return access->sparse() || !contains(access->indices(), index) || contains(access->contiguous(), index);
   };
-  const bool adjacent = (driver.adjacent || contains(statement.unasked, index)) && !options_.strict_fp;
+  const bool adjacent = (driver.adjacent || contains(statement.unasked, index)) && !options_.strict_fp && loops.front()->innermost;
   if (adjacent && in_vectors(statement.target) && std::ranges::all_of(statement.factors, in_vectors)) return adjacent_share;
   const Participant& only = participants.front();
   const bool one_fiber = only.table == Table::none && only.scan_ns == 0;
@@ -548,14 +550,19 @@ Batch CostModel::batch_begun(const PricedLoop& loop) const {
 }
 
 // In for i: for j: for r: for c: for s: Y[i,r,s] += B[i,j,r,c] * X[j,c,s] of blocks of 3 x 3 the three rows of Y stay in registers while j
-// goes on (lower/registers.cpp).
+// goes on, and in for i: for j: for c: y[i] += B[i,j,c] * x[j,c] of blocks of 1 x 4 one vector, which is added up once j is through
+// (lower/registers.cpp).
 bool CostModel::keeps_tile(const PricedLoop& loop) const {
   const StatementModels::Statement& statement = *statements_[loop.range.last].model;
   const IndexSet rest = statement.indices & ~loop.inside();
   const bool sums = statement.sums(loop.index) && !contains(statement.few, loop.index);
   if (loop.outside.root() || !sums || !statement.is_written_out(rest)) return false;
   const IndexSet tile = statement.target->indices() & rest;
-  if (tile == 0 || (rest & (rest - 1)) == 0 || (rest & ~statement.few & ~tile) != 0) return false;
+  const bool one_loop = (rest & (rest - 1)) == 0;
+  if (one_loop != (tile == 0) || (rest & ~statement.few & ~tile) != 0) return false;
+  // Of B in y[i] += T[i,j] * B[j,c] the sum over c is better taken apart from T: there are no blocks.
+  const auto has_blocks = [&](const auto& factor) { return factor->sparse() && (rest & factor->indices()) != 0; };
+  if (one_loop && std::ranges::none_of(statement.factors, has_blocks)) return false;
   const double row = std::ceil(combinations(rest & ~statement.few) * statement.target->scalar_bytes() / options_.machine.line_bytes);
   return combinations(tile) * statement.target->scalar_bytes() <= register_row_bytes &&
          row * combinations(rest & statement.few) <= written_parts;

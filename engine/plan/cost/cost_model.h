@@ -271,12 +271,12 @@ class CostModel {
   JoinSet stored_joins(std::size_t statement, IndexSet bound, StatementRange range, JoinSet others) const;
   bool drives_copy(const CoIteration& co_iteration, std::span<const Participant> participants) const;
 
-  // What adds a block inside the loop has two indices at least left there, and the block does not have the loop's.
+  // What adds a block inside the loop has two indices at least left there, or one that is summed too, and the block lacks the loop's.
   Batch batch_inside(const PricedLoop& loop) const {
     if (in_product(loop)) return Batch::product;
     const StatementModels::Statement& last = *statements_[loop.range.last].model;
     const IndexSet rest = last.indices & ~loop.inside();
-    const bool none = (rest & (rest - 1)) == 0 || !last.sums(loop.index);
+    const bool none = ((rest & (rest - 1)) == 0 && (rest & ~last.target->indices()) == 0) || !last.sums(loop.index);
     return none && loop.outside.batch == Batch::none ? Batch::none : batch_begun(loop);
   }
   Batch batch_begun(const PricedLoop& loop) const;

@@ -507,7 +507,9 @@ void StatementModels::describe(const DescribedLoop& loop, StatementLoop& made) {
   if ((left & (left - 1)) != 0) return;
   const auto last = static_cast<IndexId>(std::countr_zero(left));
   const StatementLoop& rows = this->loop(number, loop.below(), last, false);
-  made.row_end_ns = rows.vector ? row_end(statement, last, rows.row_stays && statement.sums(index)) : 0;
+  const bool stays = rows.row_stays && statement.sums(index);
+  made.row_end_ns = rows.vector ? row_end(statement, last, stays) : 0;
+  made.sums_short_row = rows.vector && stays && contains(statement.few, last);
   made.joins = made.row_end_ns > 0 && joins(statement, index, last);
 }
 

@@ -91,6 +91,7 @@ struct StatementLoop {
   bool vector = false;                ///< may be vector code, if no other statement shares the loop
   bool written_out = false;           ///< one iteration after the other, so that there is no loop
   bool row_stays = false;             ///< in registers: vector code, or what is written out, does not write it
+  bool sums_short_row = false;        ///< of a few elements, which the only loop inside adds to as one vector
 };
 
 /// Rows of values that stay where they are.
@@ -225,7 +226,7 @@ class StatementModels {
     /// Where the innermost loop, one over `index`, may stand at best.
     Batch last_batch(IndexId index) const {
       const auto several = [](IndexSet set) { return (set & (set - 1)) != 0; };
-      if (few != 0 && contains(dense_below, index) && several(few | one_index(index))) return Batch::tile;
+      if (few != 0 && contains(dense_below, index) && (several(few | one_index(index)) || sums(index))) return Batch::tile;
       return contains(blocks, index) && several(blocks) ? Batch::columns : Batch::none;
     }
     /// Whether `rest` is gone over without loops: what has a few coordinates, around one vector loop at most.

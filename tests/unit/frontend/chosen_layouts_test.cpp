@@ -57,6 +57,22 @@ Tensor diagonals(std::uint64_t extent) {
   return matrix_of(extent, rows, columns, values, "ds");
 }
 
+/// Of every four rows two have an entry at each coordinate that any has: one coordinate, or sixty, so that slices are half empty.
+Tensor half_full_groups(std::uint64_t extent) {
+  std::vector<std::uint32_t> rows, columns;
+  std::vector<double> values;
+  for (std::uint64_t i = 0; i < extent; ++i) {
+    const std::uint64_t group = i / 4;
+    for (std::uint64_t n = 0; n < (group % 2 == 0 ? 60 : 2); ++n) {
+      if (i % 2 != n % 2) continue;
+      rows.push_back(static_cast<std::uint32_t>(i));
+      columns.push_back(static_cast<std::uint32_t>((group * 37 + n * 3) % extent));
+      values.push_back(static_cast<double>((i + n) % 5) + 1);
+    }
+  }
+  return matrix_of(extent, rows, columns, values, "ds");
+}
+
 Tensor vector(std::uint64_t extent, double last) {
   Tensor tensor = *dense_zeros({extent}, dense_format(1), Resources(), "x");
   const auto values = tensor.writable_values<double>();
@@ -110,6 +126,15 @@ TEST_CASE("full blocks are chosen for many calls, and change no result") {
     CHECK(chose(asked));
     CHECK(asked.y == plain.y);
   }
+}
+
+TEST_CASE("rows that share coordinates are stored in groups, half empty as these may be") {
+  const Tensor matrix = half_full_groups(20'000);
+  const Tensor x = vector(20'000, 2);
+  const Evaluated plain = evaluated(matrix, x, 1e6, false);
+  const Evaluated chosen = evaluated(matrix, x, 1e6, true);
+  CHECK_MESSAGE(chosen.explanation.find("B is stored in blocks of 4 by 1, some 50 % full") != std::string::npos, chosen.explanation);
+  CHECK(chosen.y == plain.y);
 }
 
 TEST_CASE("diagonals are stored in strips") {

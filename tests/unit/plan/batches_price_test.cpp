@@ -152,6 +152,17 @@ TEST_CASE("a tile of vectors over what the target lacks is added up after the lo
   CHECK(ns(8) < Machine{}.vector_sum);
 }
 
+TEST_CASE("a vector over the columns of a block is added up once the blocks of a row are through") {
+  // y[i] += B[i,j,c] * x[j,c], not y[i] += B[i,j] * x[j,c], where c is summed apart from B.
+  const auto ns = [](const std::string& operands, char last) {
+    const Made made(problem(operands + " -> i", {{'i', 100}, {'j', 100}, {'c', 4}}), flat_tree(2));
+    const Outside outside = made.inside(made.model(), "ij", {0, 0});
+    return made.model().price(outside, made.id(last), {0, 0}, 0).ns;
+  };
+  CHECK(ns("B:ijc:dsd:5000 x:jc", 'c') < Machine{}.vector_sum / 2);
+  CHECK(ns("B:ij:ds:5000 x:jc", 'c') > Machine{}.vector_sum);
+}
+
 TEST_CASE("where a position has one entry there is no loop, and lanes of a few coordinates around it are written out") {
   // y[i,r] += B[i,s,r,j] * x[j], as sell(8) has it, and with fibers of one entry each.
   const auto ns = [](const std::string& kinds, char index, const std::string& outside_of, std::uint64_t lanes) {

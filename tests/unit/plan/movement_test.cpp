@@ -129,6 +129,9 @@ TEST_CASE("the entries of one fiber that is summed do not wait for each other") 
   // Not where each entry adds to an element of its own, a row of vectors, or what two fibers have in common.
   CHECK(share(Made(problem("A:ij:ds:2000 x:i -> j", extents), flat_tree(2)), "i", 'j') == 0);
   CHECK(share(Made(problem("A:ij:ds:2000 X:jr -> ir", extents), flat_tree(2)), "ij", 'r') == 0);
+  // Groups of rows: a short row of y in registers, to which each coordinate adds one vector.
+  CHECK(share(Made(problem("A:ijr:dsd:2000 x:j -> ir", {{'i', 100}, {'j', 100}, {'r', 4}}), flat_tree(2)), "i", 'j') > 0);
+  CHECK(share(Made(problem("A:ijr:dsd:2000 x:j -> ir", extents), flat_tree(2)), "i", 'j') == 0);
   CHECK(share(Made(problem("A:ij:ds:2000 x:j:s:50 -> i", extents), flat_tree(2)), "i", 'j') == 0);
 }
 
