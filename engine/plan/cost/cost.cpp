@@ -198,7 +198,10 @@ Cost cost(const Schedule& schedule, const Problem& problem) {
       sum.loops.push_back(std::move(loop));
     }
   });
-  return whole_cost(std::move(sum), schedule, Problem{scheduled, operands, options});
+  // Inlining renumbers the accesses of what is not stored.
+  PlanOptions own = options;
+  own.joins = renumbered(options.joins, counted, occurrences(scheduled, operands));
+  return whole_cost(std::move(sum), schedule, Problem{scheduled, operands, own});
 }
 
 Cost predicted_cost(const Schedule& schedule, const Problem& problem, unsigned threads) {

@@ -6,9 +6,11 @@
 #include <random>
 #include <set>
 
+#include "engine/network/inlining.h"
 #include "engine/plan/cost/cost.h"
 #include "engine/plan/estimate/product_estimate.h"
 #include "engine/plan/plan.h"
+#include "engine/plan/search/baseline.h"
 #include "engine/plan/search/plan_by_need.h"
 #include "unit/plan/networks.h"
 
@@ -319,6 +321,29 @@ TEST_CASE("joins are counted before anything is proven") {
   CHECK(asked.back() == std::pair<bool, std::size_t>{true, options.joins.size()});
   CHECK(std::ranges::count(asked, true, &std::pair<bool, std::size_t>::first) == 1);
   CHECK(found->solver.asked);
+}
+
+TEST_CASE("joins across assignments count for the memory of a result as for its time, where what nobody asked for is not stored") {
+  const std::map<char, std::uint64_t> extents = {{'i', 2000}, {'j', 2000}, {'k', 2000}, {'l', 2000}};
+  // In Q * (N * M) M and N are numbered as Q and M are in X = N * M; Y = Q * X, and stored between two nests.
+  OwnedProblem made = forest_problem("X = N:jk:ss:3000 M:ij:ss:3000 -> ik; Y = Q:li:ss:3000 X:ik -> lk", extents);
+  made.options.results = {"Y"};
+  made.options.result_formats["Y"] = sparse_format(2);
+  const auto counted = occurrences(made.network, made.operands);
+  JoinSet met = 0;
+  for (const Occurrence& occurrence : counted) {
+    if (made.network.tensors[occurrence.tensor].name != "N") met |= occurrence.all();
+  }
+  made.options.joins = {{met, 4.0}};
+  Network whole = inlined(made.network, {made.network.assignments.front().result.tensor});
+  whole.assignments[0].terms[0].pinned = *parse_tree("(Q * (N * M))", {"Q", "N", "M"});
+  whole.assignments[0].terms[0].open = false;
+  PlanOptions own = made.options;
+  own.joins = renumbered(made.options.joins, counted, occurrences(whole, made.operands));
+  CHECK(own.joins.size() == 1);
+  CHECK(own.joins != made.options.joins);
+  const Schedule schedule = baseline(Problem{whole, made.operands, own});
+  CHECK(cost(schedule, made) == cost(schedule, Problem{whole, made.operands, own}));
 }
 
 TEST_CASE("joins are counted across assignments, in whatever products they end up") {
