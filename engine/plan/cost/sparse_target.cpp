@@ -5,7 +5,7 @@
 
 #include "engine/plan/cost/cost_model.h"
 #include "engine/plan/cost/statement_models.h"
-#include "engine/plan/schedule/append_order.h"
+#include "engine/plan/schedule/binding.h"
 #include "runtime/dense_levels.h"
 #include "runtime/level_traits.h"
 
