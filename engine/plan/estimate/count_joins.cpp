@@ -86,7 +86,7 @@ std::optional<Digits> digits_of(const Network& network, const Occurrence& occurr
   const IndexId index = occurrence.indices[first];
   const auto is_part = [&](std::size_t mode) { return !tensor.is_sum(mode) && !tensor.is_unordered(mode) && mode < tensor.parts.size(); };
   if (!is_part(first) || tensor.parts[first].modulus != 0) return std::nullopt;
-  Digits digits{.mode = first, .divisor = tensor.parts[first].divisor, .extent = network.indices[index].extent};
+  Digits digits{.mode = first, .divisor = tensor.parts[first].divisor, .extent = occurrence.extents[first]};
   std::uint64_t above = digits.divisor;
   while (above > 1) {
     std::size_t mode = 0;

@@ -20,7 +20,8 @@ void add_occurrences(const Network& network, const std::vector<OperandFacts>& op
         if (facts == operands.end() || !has_sparse_level(facts->format)) continue;
         if (std::ranges::find(found, factor) != found.end()) continue;
         const std::uint32_t bits = found.empty() ? 0 : found.back().first_bit + static_cast<std::uint32_t>(found.back().indices.size());
-        found.push_back({factor, bits});
+        Occurrence& occurrence = found.emplace_back(factor, bits);
+        for (const IndexId index : factor.indices) occurrence.extents.push_back(network.indices[index].extent);
       }
     }
   }

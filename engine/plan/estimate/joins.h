@@ -22,6 +22,7 @@ using JoinSet = std::uint64_t;
 /// A sparse access of the network; equal ones (the same tensor with the same indices) are one.
 struct Occurrence : TensorAccess {
   std::uint32_t first_bit = 0;
+  std::vector<std::uint64_t> extents = {};  ///< of the index of each mode, whose number need not be one of the network's own
   JoinSet all() const { return ((JoinSet{1} << indices.size()) - 1) << first_bit; }
   /// Its modes over some indices, and the indices of its modes in a set.
   JoinSet modes_over(IndexSet these) const;

@@ -36,6 +36,36 @@ Pairs skewed(std::size_t count, std::uint32_t extent, std::uint64_t seed) {
   return pairs;
 }
 
+// A(i/2,j,i%2) of so many rows, an entry in every other one, and A(i,j) with the same entries.
+struct BlocksAndRows {
+  Pairs pairs;
+  Tensor blocks;
+  Tensor rows;
+};
+BlocksAndRows blocks_and_rows(std::uint32_t extent) {
+  BlocksAndRows made;
+  Coordinates places{{extent / 2, extent, 2}, {}, {}, Scalar::f64, 0};
+  for (std::uint32_t i = 0; i < extent - 1; i += 2) made.pairs.emplace(i, i * 7 % extent);
+  places.count = made.pairs.size();
+  places.values = std::move(*Buffer::allocate(places.count * 8, Memory{}, "values"));
+  for (double& value : places.values.as<double>()) value = 1;
+  for (std::size_t mode = 0; mode < 3; ++mode) {
+    places.crd.push_back(std::move(*Buffer::allocate(places.count * 4, Memory{}, "coordinates")));
+    auto next = places.crd.back().as<std::uint32_t>().begin();
+    for (const auto& [i, j] : made.pairs) *next++ = mode == 0 ? i / 2 : mode == 1 ? j : i % 2;
+  }
+  made.blocks = std::move(*build(std::move(places), *parse_format("dsd"), Resources(), "A"));
+  made.rows = matrix_of(made.pairs, extent, extent);
+  return made;
+}
+
+// Says that the first operand, A:iji, holds digits of i.
+void in_blocks(OwnedProblem& made, std::uint64_t extent) {
+  TensorDeclaration& declared = made.network.tensors[made.operands[0].tensor];
+  declared.parts = {{2, 0}, {}, {1, 2}};
+  declared.extents = {extent / 2, extent, 2};
+}
+
 struct Wedge {
   OwnedProblem made;
   Tensor first;
@@ -105,25 +135,11 @@ TEST_CASE("a join that is counted whole has its exact size") {
 }
 
 TEST_CASE("a matrix in blocks, located at the digits of an index, joins as its entries do") {
-  // A(i/2,j,i%2) beside A(i,j), an entry in every other row: each is there, where independence expects one in sixty.
+  // Each is there, where independence expects one in sixty.
   constexpr std::uint32_t extent = 60;
-  Pairs pairs;
-  Coordinates places{{extent / 2, extent, 2}, {}, {}, Scalar::f64, 0};
-  for (std::uint32_t i = 0; i < extent - 1; i += 2) pairs.emplace(i, i * 7 % extent);
-  places.count = pairs.size();
-  places.values = std::move(*Buffer::allocate(places.count * 8, Memory{}, "values"));
-  for (double& value : places.values.as<double>()) value = 1;
-  for (std::size_t mode = 0; mode < 3; ++mode) {
-    places.crd.push_back(std::move(*Buffer::allocate(places.count * 4, Memory{}, "coordinates")));
-    auto next = places.crd.back().as<std::uint32_t>().begin();
-    for (const auto& [i, j] : pairs) *next++ = mode == 0 ? i / 2 : mode == 1 ? j : i % 2;
-  }
-  const Tensor blocks = std::move(*build(std::move(places), *parse_format("dsd"), Resources(), "A"));
-  const Tensor rows = matrix_of(pairs, extent, extent);
+  const auto [pairs, blocks, rows] = blocks_and_rows(extent);
   OwnedProblem made = problem("A:iji:dsd:1 B:ij:ss:1 -> i", {{'i', extent}, {'j', extent}});
-  TensorDeclaration& declared = made.network.tensors[made.operands[0].tensor];
-  declared.parts = {{2, 0}, {}, {1, 2}};
-  declared.extents = {extent / 2, extent, 2};
+  in_blocks(made, extent);
   made.operands[0].statistics = statistics(blocks, Threads(1));
   made.operands[1].statistics = statistics(rows, Threads(1));
   JoinCounter counter(made.network, made.operands, {{made.operands[0].tensor, &blocks}, {made.operands[1].tensor, &rows}},
@@ -137,6 +153,28 @@ TEST_CASE("a matrix in blocks, located at the digits of an index, joins as its e
   }
   // Neither a block's row without its number, nor rows of blocks alone, say more than independence where all are there.
   CHECK(counter.ratio(0b11110).value() == 1);
+}
+
+TEST_CASE("a matrix in blocks joins as its entries do under indices that only an inlined product has") {
+  constexpr std::uint32_t extent = 60;
+  const auto [pairs, blocks, rows] = blocks_and_rows(extent);
+  // In R = v(i) * w(j) * (A(p,q,p) * B(p,q)) p and q are numbers that the network does not have.
+  OwnedProblem made = forest_problem("X = A:iji:dsd:1 B:ij:ss:1 -> ; R = v:i w:j X: -> ij", {{'i', extent}, {'j', extent}});
+  in_blocks(made, extent);
+  made.operands[0].statistics = statistics(blocks, Threads(1));
+  made.operands[1].statistics = statistics(rows, Threads(1));
+  const auto known = occurrences(made.network, made.operands);
+  REQUIRE(known.size() == 4);
+  CHECK(known[2].indices[0] >= made.network.indices.size());
+  CHECK(known[2].extents == std::vector<std::uint64_t>{extent, extent, extent});
+  JoinCounter counter(made.network, made.operands, {{made.operands[0].tensor, &blocks}, {made.operands[1].tensor, &rows}},
+                      JoinBudget::exact(), Resources());
+  const auto stored = counter.ratio(known[0].all() | known[1].all());
+  const auto inlined = counter.ratio(known[2].all() | known[3].all());
+  REQUIRE(stored);
+  REQUIRE(inlined);
+  CHECK(*stored > 1);
+  CHECK(*inlined == *stored);
 }
 
 TEST_CASE("a sampled join comes near the exact one, the same at every time") {
